@@ -1,0 +1,3 @@
+#![forbid(unsafe_code)]
+//! stub
+fn main() {}

@@ -1,0 +1,10 @@
+#![forbid(unsafe_code)]
+//! What may go from a stored conversation and what remains, as pure functions of rows and rules.
+//!
+//! No I/O, no SQL, no clock: `headwater-upkeep` reads rows, asks here, and writes what the answer says.
+
+mod class;
+mod kept;
+
+pub use class::{Class, Classes, ModelEffect, UnknownClass};
+pub use kept::KeptReason;

@@ -1,0 +1,11 @@
+//! Storage care for OpenCode databases: a synchronous library that never prints.
+//!
+//! [`ReadDatabase`] reads and leaves no trace, [`WriteDatabase`] is for commands that are about to write. A removal is always
+//! plan, show, apply: a [`plan::Plan`] says which rows go, and the verb that applies it compares before it changes anything.
+
+pub mod observer;
+mod open;
+pub mod plan;
+pub mod schema;
+
+pub use open::{DatabaseFile, OpenError, OpenErrorKind, ReadDatabase, WriteDatabase};

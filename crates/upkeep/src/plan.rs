@@ -1,0 +1,99 @@
+//! What a prune or a rebuild is about to do: computed from a read-only pass, shown, then applied.
+
+use std::collections::BTreeMap;
+
+use headwater_model::{ByteCount, ProjectId, SessionId, UnixMillis};
+use headwater_prune::{Class, Classes};
+use roaring::RoaringTreemap;
+use serde::Serialize;
+
+/// What a caller wants removed.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// Which classes (P15).
+    pub classes: Classes,
+    /// Only these sessions; empty means every session.
+    pub sessions: Vec<SessionId>,
+    /// Only sessions of these projects; empty means every project.
+    pub projects: Vec<ProjectId>,
+    /// Sessions that are never touched, with their trees.
+    pub pins: Vec<SessionId>,
+    /// Only sessions whose whole tree was last used before this instant.
+    pub used_before: Option<UnixMillis>,
+    /// Leave the most recently used this many trees of each project alone.
+    pub keep_last: Option<u32>,
+    /// Only rows before the last completed compaction of their session: never sent to the model again.
+    pub before_compaction: bool,
+    /// Whether [`Class::Technical`] may take the newest turn of a session.
+    pub newest_turn: bool,
+    /// Whether payloads may be read to turn upper bounds into exact figures.
+    pub exact: bool,
+    /// The caller's clock.
+    pub now: UnixMillis,
+}
+
+/// Rows of one table, by rowid (as the bits of the signed value).
+pub type RowIds = RoaringTreemap;
+
+/// What happens to the rows of one table. A row in no set stays as it is, byte for byte.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableFate {
+    /// Rows that go, by the class that takes them. The sets are disjoint.
+    pub dropped: BTreeMap<Class, RowIds>,
+    /// Rows whose `data` is rewritten, by class; a row may be in several sets and in none of `dropped`.
+    pub rewritten: BTreeMap<Class, RowIds>,
+}
+
+/// How far a byte figure can be relied on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// Equal to what a removal frees.
+    #[default]
+    Exact,
+    /// A removal frees at most this: the payload was not read.
+    UpperBound,
+}
+
+/// What one class removes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ClassTotal {
+    /// Rows that go.
+    pub rows_dropped: u64,
+    /// Rows that are rewritten.
+    pub rows_rewritten: u64,
+    /// Bytes of row data that are freed.
+    pub bytes: ByteCount,
+    /// Whether `bytes` is exact.
+    pub precision: Precision,
+    /// Sessions that lose something.
+    pub sessions: u64,
+}
+
+/// A session, message or row that the selection named or covered and that stays, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Kept {
+    /// Its session.
+    pub session: SessionId,
+    /// The message, where only one message stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Why.
+    pub reason: headwater_prune::KeptReason,
+}
+
+/// Everything a removal would do to a database, computed without reading the payload of what goes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Fates by table name; a table without an entry is copied whole.
+    pub fates: BTreeMap<&'static str, TableFate>,
+    /// Totals by class, for each class selected.
+    pub totals: BTreeMap<Class, ClassTotal>,
+    /// What stays although it was selected. At most [`KEPT_MAX`] entries; `kept_count` counts all.
+    pub kept: Vec<Kept>,
+    /// How many were kept in all.
+    pub kept_count: u64,
+}
+
+/// Most entries of [`Plan::kept`] (memory stays bounded whatever the database holds).
+pub const KEPT_MAX: usize = 1000;
