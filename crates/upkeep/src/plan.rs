@@ -22,14 +22,42 @@ pub struct Selection {
     pub used_before: Option<UnixMillis>,
     /// Leave the most recently used this many trees of each project alone.
     pub keep_last: Option<u32>,
-    /// Only rows before the last completed compaction of their session: never sent to the model again.
+    /// Only rows before the last completed compaction of their session: never sent to the model again. Event rows are never sent,
+    /// so the event classes are not limited by it.
     pub before_compaction: bool,
     /// Whether [`Class::Technical`] may take the newest turn of a session.
     pub newest_turn: bool,
+    /// Whether the other messages of a session may be touched although its newest turn is unfinished (P8).
+    pub interrupted: bool,
+    /// Whether [`Class::Sessions`] may take archived trees that `sessions` does not name.
+    pub archived: bool,
+    /// Whether [`Class::Sessions`] may take trees with a lost parent or a loop that `sessions` does not name.
+    pub broken_trees: bool,
     /// Whether payloads may be read to turn upper bounds into exact figures.
     pub exact: bool,
     /// The caller's clock.
     pub now: UnixMillis,
+}
+
+impl Selection {
+    /// `classes` in every session, without any limit, at the instant `now` of the caller's clock.
+    pub fn new(classes: Classes, now: UnixMillis) -> Self {
+        Self {
+            classes,
+            sessions: Vec::new(),
+            projects: Vec::new(),
+            pins: Vec::new(),
+            used_before: None,
+            keep_last: None,
+            before_compaction: false,
+            newest_turn: false,
+            interrupted: false,
+            archived: false,
+            broken_trees: false,
+            exact: false,
+            now,
+        }
+    }
 }
 
 /// Rows of one table, by rowid (as the bits of the signed value).
