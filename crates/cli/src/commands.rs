@@ -1,0 +1,67 @@
+//! The verbs, one file each.
+
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::failure::Failure;
+use crate::status::Status;
+
+mod completions;
+mod demo;
+mod man;
+
+/// What the user wants done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(demo::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// The names of all verbs.
+pub(crate) const NAMES: [&str; 3] = ["demo", "completions", "man"];
+
+impl Command {
+    /// The name that calls it.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Demo(_) => "demo",
+            Self::Completions(_) => "completions",
+            Self::Man(_) => "man",
+        }
+    }
+}
+
+/// Runs `command`. The answer says how it ended; the exit status of a failure is part of the failure.
+pub(crate) fn run(command: Command, app: &mut App) -> Result<Status, Failure> {
+    match command {
+        Command::Demo(args) => demo::run(&args, app),
+        Command::Completions(args) => completions::run(&args, app),
+        Command::Man(args) => man::run(&args, app),
+    }
+}
+
+/// Writes a generated document: as it is, or for a program as the text in `{"document": ...}`.
+fn write_document(app: &mut App, document: &[u8]) -> Result<Status, Failure> {
+    if app.out.is_json() {
+        let text = String::from_utf8_lossy(document);
+        app.out.result(Status::Done, &serde_json::json!({ "document": text }))?;
+    } else {
+        app.out.raw(document)?;
+    }
+    Ok(Status::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_list_of_names_is_complete() {
+        let command = Cli::command();
+        let defined: Vec<_> = command.get_subcommands().map(clap::Command::get_name).collect();
+        assert_eq!(defined, NAMES);
+    }
+}

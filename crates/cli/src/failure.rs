@@ -1,0 +1,62 @@
+//! What is told to the user when a command fails: what, why, what to do, and the exit status.
+//!
+//! Each error type of a library has one `From` in a file of `failure/`. The matches there name every variant: clippy's
+//! `wildcard_enum_match_arm` makes a new variant an error of the build until somebody decides its status.
+
+use std::fmt;
+use std::io;
+
+use serde::Serialize;
+
+use crate::status::Status;
+
+mod demo;
+mod open;
+
+/// A failed command. Carries no message content: only paths, ids, counts and words of this program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Failure {
+    /// Stable name of the failure, for programs.
+    pub(crate) code: &'static str,
+    /// The exit status; JSON has it beside the error.
+    #[serde(skip)]
+    pub(crate) status: Status,
+    /// What failed and why, as one sentence without a full stop.
+    pub(crate) message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
+    /// The reader of the output went away: there is nobody to tell, and nothing to say.
+    #[serde(skip)]
+    pub(crate) is_closed_pipe: bool,
+}
+
+impl Failure {
+    /// A failure without a hint.
+    pub(crate) fn new(status: Status, code: &'static str, message: impl fmt::Display) -> Self {
+        Self { code, status, message: message.to_string(), hint: None, is_closed_pipe: false }
+    }
+
+    /// The same with a hint.
+    #[must_use]
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Arguments that the parser accepts and that make no sense.
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self::new(Status::Usage, "usage", message)
+            .with_hint("run the command with --help to see what it takes; nothing was changed")
+    }
+
+    /// What could not be written to standard output. A closed pipe (`headwater sessions | head`) is the reader's decision.
+    pub(crate) fn output(error: &io::Error) -> Self {
+        let is_closed_pipe = error.kind() == io::ErrorKind::BrokenPipe;
+        let status = if is_closed_pipe { Status::Done } else { Status::Other };
+        Self {
+            is_closed_pipe,
+            ..Self::new(status, "output", format_args!("cannot write the output: {error}"))
+        }
+    }
+}

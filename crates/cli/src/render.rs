@@ -1,0 +1,6 @@
+//! Turning values into text for people. Nothing here prints.
+
+pub(crate) mod size;
+pub(crate) mod table;
+pub(crate) mod text;
+pub(crate) mod time;
