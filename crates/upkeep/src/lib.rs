@@ -4,9 +4,11 @@
 //! plan, show, apply: a [`plan::Plan`] says which rows go, and the verb that applies it compares before it changes anything.
 
 pub mod demo;
+pub mod lock;
 pub mod observer;
 mod open;
 pub mod plan;
 pub mod schema;
+pub mod state;
 
 pub use open::{DatabaseFile, OpenError, OpenErrorKind, ReadDatabase, WriteDatabase};
