@@ -4,6 +4,7 @@
 //! plan, show, apply: a [`plan::Plan`] says which rows go, and the verb that applies it compares before it changes anything.
 
 pub mod demo;
+pub mod fence;
 pub mod lock;
 pub mod observer;
 mod open;

@@ -50,28 +50,16 @@ fn the_lock_stays_free_between_two_transactions() {
     let path = database(folder.path());
     let writer = WriteDatabase::open(&path, Duration::from_secs(5)).unwrap();
     let mut locks = ShortLocks::new(&writer, LockPolicy::BATCH).unwrap();
-    // The other writer may begin when the first transaction is under way, and must have the lock before the second one begins:
-    // it retries without pause, and the first transaction holds the lock until the other has been refused once.
+    // The other writer is refused once while the first transaction holds the lock, then tries without pause. It gets the lock only if
+    // the second transaction leaves it free.
     let (refused, is_refused) = mpsc::channel();
-    let other = thread::spawn(move || {
-        let connection = plain_connection(&path);
-        let mut is_told = false;
-        loop {
-            match connection.execute_batch("BEGIN IMMEDIATE; INSERT INTO part VALUES ('other', ''); COMMIT") {
-                Ok(()) => break,
-                Err(_) if is_told => {}
-                Err(_) => {
-                    refused.send(()).unwrap();
-                    is_told = true;
-                }
-            }
-        }
-    });
+    let mut other = None;
     locks
         .run(|held| {
             held.connection().execute("INSERT INTO part VALUES ('first', '')", [])?;
+            let path = path.clone();
+            other = Some(thread::spawn(move || insert_as_soon_as_possible(&path, &refused)));
             is_refused.recv().unwrap();
-            // Hold it as long as a commit takes many times over, so that the pause is long enough to be used.
             while !held.is_due() {}
             Ok::<_, LockError>(Step::Commit(()))
         })
@@ -82,7 +70,7 @@ fn the_lock_stays_free_between_two_transactions() {
             Ok::<_, LockError>(Step::Commit(()))
         })
         .unwrap();
-    other.join().unwrap();
+    other.unwrap().join().unwrap();
     let order: String = writer
         .connection()
         .query_row("SELECT group_concat(id) FROM (SELECT id FROM part ORDER BY rowid)", [], |row| row.get(0))
@@ -126,6 +114,22 @@ fn database(folder: &Path) -> PathBuf {
     connection.pragma_update(None, "journal_mode", "WAL").unwrap();
     connection.execute_batch(V1).unwrap();
     path
+}
+
+/// Inserts the row `other`; says once that the lock was refused.
+fn insert_as_soon_as_possible(path: &Path, refused: &mpsc::Sender<()>) {
+    let connection = plain_connection(path);
+    connection.busy_timeout(Duration::ZERO).unwrap();
+    let mut is_told = false;
+    while let Err(error) =
+        connection.execute_batch("BEGIN IMMEDIATE; INSERT INTO part VALUES ('other', ''); COMMIT")
+    {
+        assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy));
+        if !is_told {
+            refused.send(()).unwrap();
+            is_told = true;
+        }
+    }
 }
 
 fn reader_count(path: &Path) -> u32 {

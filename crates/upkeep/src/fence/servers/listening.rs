@@ -1,0 +1,178 @@
+//! Processes that hold a file, and the TCP ports they listen on, from `/proc`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process;
+
+use super::Found;
+use crate::fence::Holders;
+
+/// A listening socket of a process that holds the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Server {
+    /// Where to connect to.
+    pub(super) address: SocketAddr,
+}
+
+/// Looks through every process that this user may see.
+pub(super) fn find(database: &Path) -> Found {
+    let Ok(processes) = Processes::holding(database) else {
+        return Found { holders: Holders::Unknown, servers: Vec::new(), has_hidden: true };
+    };
+    let mut servers = BTreeSet::new();
+    let mut has_hidden = processes.some_hidden;
+    for pid in &processes.holding {
+        match addresses(*pid) {
+            Ok(found) => servers.extend(found.into_iter().map(|address| Server { address })),
+            Err(_) => has_hidden = true,
+        }
+    }
+    let holders = if !processes.holding.is_empty() {
+        Holders::Others
+    } else if processes.some_hidden {
+        Holders::Unknown
+    } else {
+        Holders::Nobody
+    };
+    Found { holders, servers: servers.into_iter().collect(), has_hidden }
+}
+
+struct Processes {
+    holding: Vec<u32>,
+    /// Whether some process cannot be looked into and might hold the file.
+    some_hidden: bool,
+}
+
+impl Processes {
+    fn holding(database: &Path) -> io::Result<Self> {
+        let wanted = fs::metadata(database)?;
+        let own = process::id();
+        let mut found = Self { holding: Vec::new(), some_hidden: false };
+        for entry in fs::read_dir("/proc")? {
+            let entry = entry?;
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            if pid == own {
+                continue;
+            }
+            match holds(&entry.path(), &wanted) {
+                Ok(true) => found.holding.push(pid),
+                Ok(false) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                // Another user's process: it can hold the file only if that user may read it.
+                Err(_) => found.some_hidden |= may_open(&entry.path(), &wanted),
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn holds(process: &Path, wanted: &fs::Metadata) -> io::Result<bool> {
+    for descriptor in fs::read_dir(process.join("fd"))? {
+        let Ok(found) = fs::metadata(descriptor?.path()) else { continue };
+        if found.ino() == wanted.ino() && found.dev() == wanted.dev() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether the user of `process` may open a file with this owner and mode: root may open everything, others what the group and
+/// others bits allow. Kernel threads have no memory map and open nothing.
+fn may_open(process: &Path, file: &fs::Metadata) -> bool {
+    let is_kernel_thread = fs::read(process.join("cmdline")).is_ok_and(|line| line.is_empty());
+    let Ok(owner) = fs::metadata(process) else { return false };
+    !is_kernel_thread && (owner.uid() == 0 || owner.uid() == file.uid() || file.mode() & 0o066 != 0)
+}
+
+/// The addresses that process `pid` listens on.
+fn addresses(pid: u32) -> io::Result<Vec<SocketAddr>> {
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    if fs::read_link(process.join("ns/net"))? != fs::read_link("/proc/self/ns/net")? {
+        return Err(io::Error::other("another network namespace"));
+    }
+    let mut sockets = BTreeSet::new();
+    for descriptor in fs::read_dir(process.join("fd"))? {
+        let Ok(target) = fs::read_link(descriptor?.path()) else { continue };
+        let inode = target.to_str().and_then(|text| text.strip_prefix("socket:[")?.strip_suffix(']'));
+        sockets.extend(inode.and_then(|digits| digits.parse::<u64>().ok()));
+    }
+    let mut found = Vec::new();
+    for table in ["net/tcp", "net/tcp6"] {
+        // A kernel without IPv6 has no second table.
+        let text = fs::read_to_string(process.join(table)).unwrap_or_default();
+        found.extend(
+            text.lines()
+                .skip(1)
+                .filter_map(parse_listening)
+                .filter_map(|(address, inode)| sockets.contains(&inode).then_some(address)),
+        );
+    }
+    Ok(found)
+}
+
+/// One line of `/proc/net/tcp` in state LISTEN: local address and inode (proc(5)).
+fn parse_listening(line: &str) -> Option<(SocketAddr, u64)> {
+    let mut fields = line.split_ascii_whitespace();
+    let (local, state) = (fields.nth(1)?, fields.nth(1)?);
+    if state != "0A" {
+        return None;
+    }
+    let inode = fields.nth(5)?.parse().ok()?;
+    let (address, port) = local.split_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    Some((SocketAddr::new(reachable(parse_address(address)?), port), inode))
+}
+
+/// The kernel prints each 32-bit word of an address as a number in host order.
+fn parse_address(digits: &str) -> Option<IpAddr> {
+    let word = |text: &str| u32::from_str_radix(text, 16).map(u32::to_ne_bytes).ok();
+    match digits.len() {
+        8 => Some(Ipv4Addr::from(word(digits)?).into()),
+        32 => {
+            let mut bytes = [0; 16];
+            for (at, chunk) in bytes.chunks_exact_mut(4).enumerate() {
+                chunk.copy_from_slice(&word(digits.get(at * 8..at * 8 + 8)?)?);
+            }
+            Some(Ipv6Addr::from(bytes).into())
+        }
+        _ => None,
+    }
+}
+
+/// A server on every address is asked on the loopback one.
+fn reachable(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) if v4.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(v6) if v6.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(address, |v4| reachable(v4.into())),
+        IpAddr::V4(_) => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_socket_table_is_read() {
+        let line = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 12345 1 0 100 0 0 10 0";
+        assert_eq!(parse_listening(line), Some(("127.0.0.1:8080".parse().unwrap(), 12345)));
+        assert_eq!(parse_listening(&line.replace(" 0A ", " 01 ")), None, "a connection does not listen");
+        let every = line.replace("0100007F", "00000000");
+        assert_eq!(parse_listening(&every).unwrap().0, "127.0.0.1:8080".parse().unwrap());
+        let v6 = line.replace("0100007F", "00000000000000000000000001000000");
+        assert_eq!(parse_listening(&v6).unwrap().0, "[::1]:8080".parse().unwrap());
+        assert_eq!(parse_listening("sl local_address"), None);
+    }
+
+    #[test]
+    fn own_listeners_are_found_by_their_descriptors() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let found = addresses(process::id()).unwrap();
+        assert!(found.contains(&listener.local_addr().unwrap()), "{found:?}");
+    }
+}
