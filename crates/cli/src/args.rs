@@ -6,7 +6,9 @@ use clap::Parser;
 
 use crate::commands::Command;
 
+pub(crate) mod age;
 pub(crate) mod output;
+pub(crate) mod selection;
 
 /// Keeps coding-agent conversations small, searchable and live: storage care for OpenCode databases.
 ///

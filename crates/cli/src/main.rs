@@ -13,6 +13,8 @@ mod confirm;
 mod failure;
 mod output;
 mod progress;
+#[cfg(test)]
+mod reference;
 mod render;
 mod status;
 

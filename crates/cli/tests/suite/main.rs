@@ -1,0 +1,8 @@
+//! The program as its users run it: arguments, exit statuses, output, and what it leaves behind.
+#![expect(clippy::expect_used, reason = "a test that cannot set its scene up has failed")]
+
+mod documents;
+mod folder;
+mod output;
+mod program;
+mod terminal;
