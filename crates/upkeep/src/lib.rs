@@ -6,10 +6,16 @@
 pub mod demo;
 pub mod fence;
 pub mod lock;
+#[cfg(test)]
+mod fixture;
+pub mod holders;
+pub mod locate;
+mod locks;
 pub mod observer;
-mod open;
+pub mod open;
 pub mod plan;
 pub mod schema;
 pub mod state;
 
-pub use open::{DatabaseFile, OpenError, OpenErrorKind, ReadDatabase, WriteDatabase};
+pub use locks::HeldLock;
+pub use open::{Access, DatabaseFile, OpenError, OpenErrorKind, ReadDatabase, WriteDatabase};

@@ -1,183 +1,116 @@
 //! The one place that opens an OpenCode database, for reading or for writing, with every pragma set.
+//!
+//! A server that was stopped or killed leaves `-wal` and `-shm` behind (fact A1), so what lies beside a database says little about who
+//! uses it, and SQLite's plain read-only open creates, rewrites or leaves such files. [`Access`] says which way of reading leaves no
+//! trace in which surroundings.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::schema::Schema;
 
+mod access;
+mod error;
+mod file;
+mod filesystem;
+mod fingerprint;
+mod registry;
+#[cfg(test)]
+mod tests;
+
+use access::Surroundings;
+use registry::{Registration, Use};
+
+pub use access::Access;
+pub use error::{NAMES_MAX, OBJECT_BYTES_MAX, OBJECTS_MAX, OpenError, OpenErrorKind, PATH_BYTES_MAX};
+pub use file::DatabaseFile;
+pub(crate) use fingerprint::{FileId, FileState};
+
 /// Page cache of one connection in KiB. Two connections, a sorter and buffers stay under the 64 MiB that any command may use.
 const CACHE_KIB: i64 = 8 * 1024;
 
-/// Why a database cannot be opened. Nothing was changed.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot open {}: {kind}", .path.display())]
-pub struct OpenError {
-    /// The path as given.
-    pub path: PathBuf,
-    /// What is in the way.
-    #[source]
-    pub kind: OpenErrorKind,
-}
-
-/// What is in the way of opening a database.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenErrorKind {
-    /// Nothing is at the path.
-    #[error("no such file")]
-    NotFound,
-    /// A directory, socket, device or pipe is at the path.
-    #[error("not a regular file")]
-    NotAFile,
-    /// The file has no bytes.
-    #[error("the file is empty")]
-    Empty,
-    /// The first bytes are not those of an SQLite database; an encrypted database looks the same.
-    #[error("not an SQLite database, or an encrypted one")]
-    NotADatabase,
-    /// The file system refuses access.
-    #[error("permission denied")]
-    PermissionDenied,
-    /// Another process holds a lock that excludes this access.
-    #[error("locked by another process")]
-    Busy,
-    /// SQLite finds the file damaged.
-    #[error("the database is damaged")]
-    Damaged,
-    /// Neither the tables of 1.x nor those of 2.x are there.
-    #[error("no OpenCode tables in this database")]
-    WrongSchema,
-    /// Any other error of the file system.
-    #[error("{0}")]
-    Io(io::Error),
-    /// Any other error of SQLite.
-    #[error("{0}")]
-    Sqlite(rusqlite::Error),
-}
-
-impl From<rusqlite::Error> for OpenErrorKind {
-    fn from(error: rusqlite::Error) -> Self {
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
-            Some(ErrorCode::NotADatabase) => Self::NotADatabase,
-            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged,
-            Some(ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => Self::PermissionDenied,
-            _ => Self::Sqlite(error),
-        }
-    }
-}
-
-impl From<io::Error> for OpenErrorKind {
-    fn from(error: io::Error) -> Self {
-        let kind = error.kind();
-        if kind == io::ErrorKind::NotFound {
-            Self::NotFound
-        } else if kind == io::ErrorKind::PermissionDenied {
-            Self::PermissionDenied
-        } else {
-            Self::Io(error)
-        }
-    }
-}
-
-/// A database file that exists and starts like an SQLite database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DatabaseFile {
-    path: PathBuf,
-    is_wal: bool,
-}
-
-impl DatabaseFile {
-    /// Resolves symlinks in `path` and looks at the first bytes.
-    ///
-    /// Opens and closes the file: a process that holds SQLite's locks on it must not call this (MEASURED: closing any descriptor
-    /// of a file drops all locks that the process has on it).
-    ///
-    /// # Errors
-    /// [`OpenError`] where there is no readable SQLite database.
-    pub fn find(path: &Path) -> Result<Self, OpenError> {
-        Self::examine(path).map_err(|kind| OpenError { path: path.to_owned(), kind })
-    }
-
-    fn examine(path: &Path) -> Result<Self, OpenErrorKind> {
-        let path = fs::canonicalize(path)?;
-        if !fs::metadata(&path)?.is_file() {
-            return Err(OpenErrorKind::NotAFile);
-        }
-        let mut header = [0_u8; 100];
-        let mut file = File::open(&path)?;
-        match file.read_exact(&mut header) {
-            Ok(()) => {}
-            Err(_) if file.metadata()?.len() == 0 => return Err(OpenErrorKind::Empty),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                return Err(OpenErrorKind::NotADatabase);
-            }
-            Err(error) => return Err(error.into()),
-        }
-        if !header.starts_with(b"SQLite format 3\0") {
-            return Err(OpenErrorKind::NotADatabase);
-        }
-        Ok(Self { path, is_wal: header[18] == 2 })
-    }
-
-    /// The path with all symlinks resolved.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Whether the header says write-ahead log.
-    pub fn is_wal(&self) -> bool {
-        self.is_wal
-    }
-
-    /// A file beside the database: `suffix` is `-wal`, `-shm` or `-journal`.
-    pub fn beside(&self, suffix: &str) -> PathBuf {
-        let mut name = self.path.as_os_str().to_owned();
-        name.push(suffix);
-        name.into()
-    }
-}
+/// How long a reader waits for a lock: as long as OpenCode itself (fact A1).
+const READ_WAIT: Duration = Duration::from_secs(5);
 
 /// A database open for reading only. Reading writes nothing: no checkpoint, no side file, no journal.
+///
+/// End every reading with [`ReadDatabase::finish`], or use [`ReadDatabase::with`], which does.
 #[derive(Debug)]
 pub struct ReadDatabase {
     connection: Connection,
     file: DatabaseFile,
     schema: Schema,
+    access: Access,
+    surroundings: Surroundings,
+    // After the connection: it must outlive it.
+    registration: Registration,
 }
 
 impl ReadDatabase {
-    /// Opens `path` for reading.
+    /// Opens `path` for reading. Waits up to 5 s for a lock.
     ///
     /// # Errors
     /// [`OpenError`] where the file is missing, not a database, not OpenCode's, damaged, locked or not readable.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        let file = DatabaseFile::find(path)?;
-        Self::connect(file).map_err(|kind| OpenError { path: path.to_owned(), kind })
+        Self::open_within(path, READ_WAIT)
     }
 
-    fn connect(file: DatabaseFile) -> Result<Self, OpenErrorKind> {
-        // A WAL database without a log has no writer with unmerged rows, and a plain read-only open would leave `-wal` and `-shm`.
-        let log_bytes = fs::metadata(file.beside("-wal")).map_or(0, |found| found.len());
-        let immutable = file.is_wal && log_bytes == 0 && !file.beside("-shm").exists();
-        let connection = open_uri(
-            &file.path,
-            if immutable { "mode=ro&immutable=1" } else { "mode=ro" },
-            OpenFlags::SQLITE_OPEN_READ_ONLY,
-        )?;
-        connection.busy_timeout(Duration::from_secs(5))?;
-        connection.pragma_update(None, "query_only", true)?;
-        let schema = Schema::read(&connection)?;
-        let layouts = schema.layouts();
-        if !layouts.v1 && !layouts.v2 {
-            return Err(OpenErrorKind::WrongSchema);
+    /// As [`ReadDatabase::open`], waiting up to `busy_timeout` for a lock.
+    ///
+    /// # Errors
+    /// As [`ReadDatabase::open`].
+    pub fn open_within(path: &Path, busy_timeout: Duration) -> Result<Self, OpenError> {
+        Self::from_file(DatabaseFile::find(path)?, busy_timeout)
+    }
+
+    /// Opens a file that was found before.
+    ///
+    /// # Errors
+    /// As [`ReadDatabase::open`], and where another file has taken its place since.
+    pub fn from_file(file: DatabaseFile, busy_timeout: Duration) -> Result<Self, OpenError> {
+        let path = file.path().to_owned();
+        Self::connect(file, busy_timeout).map_err(|kind| OpenError { path, kind })
+    }
+
+    /// Opens `path`, runs `read`, and makes sure that what was read belongs together. That nobody wrote is checked also where `read`
+    /// failed: a torn reading looks like damage.
+    ///
+    /// # Errors
+    /// As [`ReadDatabase::open`] and [`ReadDatabase::finish`], and what `read` returns.
+    pub fn with<T, E: From<OpenError>>(
+        path: &Path,
+        read: impl FnOnce(&Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let database = Self::open(path)?;
+        let outcome = read(&database);
+        database.finish()?;
+        outcome
+    }
+
+    fn connect(file: DatabaseFile, busy_timeout: Duration) -> Result<Self, OpenErrorKind> {
+        let surroundings = Surroundings::of(&file)?;
+        surroundings.ensure_same(&file)?;
+        if file.has_hot_journal()? {
+            return Err(OpenErrorKind::NeedsRecovery);
         }
-        Ok(Self { connection, file, schema })
+        let access = surroundings.access(&file);
+        if access.is_unlocked() && crate::locks::is_held_exclusively(file.id()) {
+            return Err(OpenErrorKind::Busy);
+        }
+        let registration = Registration::new(file.id(), file.is_wal(), Use::Reading)?;
+        let connection = open_reading(&file, access, busy_timeout)
+            .and_then(|connection| load_schema(&connection).map(|()| connection))
+            .map_err(|kind| explain(kind, &file))?;
+        settle(&connection)?;
+        let schema = Schema::read(&connection)?;
+        Surroundings::of(&file)?.ensure_same(&file)?;
+        ensure_layout(&schema)?;
+        Ok(Self { connection, file, schema, access, surroundings, registration })
     }
 
     /// The connection, for statements that only read.
@@ -195,12 +128,58 @@ impl ReadDatabase {
         &self.schema
     }
 
+    /// How it is read.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
     /// Another connection to the same file, for a second thread. It has its own view of a database in use.
     ///
     /// # Errors
-    /// As [`ReadDatabase::open`].
+    /// As [`ReadDatabase::open`], and [`OpenErrorKind::ChangedWhileReading`] where a writer came in since.
     pub fn another(&self) -> Result<Self, OpenError> {
-        Self::connect(self.file.clone()).map_err(|kind| OpenError { path: self.file.path.clone(), kind })
+        self.connect_again().map_err(|kind| OpenError { path: self.file.path().to_owned(), kind })
+    }
+
+    fn connect_again(&self) -> Result<Self, OpenErrorKind> {
+        Surroundings::of(&self.file)?.ensure_same(&self.file)?;
+        self.check_unwritten()?;
+        let connection =
+            open_reading(&self.file, self.access, READ_WAIT).map_err(|kind| explain(kind, &self.file))?;
+        load_schema(&connection)?;
+        settle(&connection)?;
+        Ok(Self {
+            connection,
+            file: self.file.clone(),
+            schema: self.schema.clone(),
+            access: self.access,
+            surroundings: self.surroundings,
+            registration: self.registration.clone(),
+        })
+    }
+
+    /// Whether everything read so far belongs to one state of the database. Always true where SQLite's locks kept writers from
+    /// touching what was read; looked up where no lock could be taken without leaving a file behind.
+    ///
+    /// # Errors
+    /// [`OpenErrorKind::ChangedWhileReading`].
+    pub fn ensure_unchanged(&self) -> Result<(), OpenError> {
+        self.check_unwritten().map_err(|kind| OpenError { path: self.file.path().to_owned(), kind })
+    }
+
+    fn check_unwritten(&self) -> Result<(), OpenErrorKind> {
+        if self.access.is_unlocked() {
+            self.surroundings.ensure_unwritten(&Surroundings::of(&self.file)?)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the reading: as [`ReadDatabase::ensure_unchanged`], then closes. Every verb that reads calls it before it reports.
+    ///
+    /// # Errors
+    /// As [`ReadDatabase::ensure_unchanged`].
+    pub fn finish(self) -> Result<(), OpenError> {
+        self.ensure_unchanged()
     }
 }
 
@@ -210,35 +189,49 @@ pub struct WriteDatabase {
     connection: Connection,
     file: DatabaseFile,
     schema: Schema,
+    // After the connection: it must outlive it.
+    _registration: Registration,
 }
 
 impl WriteDatabase {
     /// Opens `path` for writing. Waits at most `busy_timeout` for each lock.
     ///
+    /// Everything that can be refused is refused by reading, before the writing connection exists: that one creates `-wal` and `-shm`.
     /// Foreign keys are off: every delete names its rows, and a cascade would remove rows that no plan showed. Closing runs no checkpoint.
     ///
     /// # Errors
-    /// As [`ReadDatabase::open`], and where the file cannot be written.
+    /// As [`ReadDatabase::open`]; where the file or its folder cannot be written, or lies on a network file system; and
+    /// [`OpenErrorKind::HeldForReading`] while this process has it open through [`ReadDatabase`].
     pub fn open(path: &Path, busy_timeout: Duration) -> Result<Self, OpenError> {
         let file = DatabaseFile::find(path)?;
-        Self::connect(file, busy_timeout).map_err(|kind| OpenError { path: path.to_owned(), kind })
+        ensure_writable(&file).map_err(|kind| OpenError { path: path.to_owned(), kind })?;
+        let registration = Registration::new(file.id(), file.is_wal(), Use::Writing)
+            .map_err(|kind| OpenError { path: path.to_owned(), kind })?;
+        ReadDatabase::from_file(file.clone(), busy_timeout)?.finish()?;
+        Self::connect(file, busy_timeout, registration)
+            .map_err(|kind| OpenError { path: path.to_owned(), kind })
     }
 
-    fn connect(file: DatabaseFile, busy_timeout: Duration) -> Result<Self, OpenErrorKind> {
-        let connection = open_uri(&file.path, "mode=rw", OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    fn connect(
+        file: DatabaseFile,
+        busy_timeout: Duration,
+        registration: Registration,
+    ) -> Result<Self, OpenErrorKind> {
+        Surroundings::of(&file)?.ensure_same(&file)?;
+        let connection = open_uri(file.path(), "mode=rw", OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         connection.busy_timeout(busy_timeout)?;
+        load_schema(&connection)?;
+        settle(&connection)?;
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         let schema = Schema::read(&connection)?;
         if connection.is_readonly("main")? {
             return Err(OpenErrorKind::PermissionDenied);
         }
-        let layouts = schema.layouts();
-        if !layouts.v1 && !layouts.v2 {
-            return Err(OpenErrorKind::WrongSchema);
-        }
-        Ok(Self { connection, file, schema })
+        ensure_layout(&schema)?;
+        Surroundings::of(&file)?.ensure_same(&file)?;
+        Ok(Self { connection, file, schema, _registration: registration })
     }
 
     /// The connection.
@@ -262,6 +255,23 @@ impl WriteDatabase {
     }
 }
 
+/// A reading connection without any look at what the file holds.
+pub(crate) fn open_reading(
+    file: &DatabaseFile,
+    access: Access,
+    busy_timeout: Duration,
+) -> Result<Connection, OpenErrorKind> {
+    let connection = open_uri(file.path(), access.parameters(), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.busy_timeout(busy_timeout)?;
+    if access == Access::PrivateLog {
+        // Before the first read: it makes SQLite keep the log's index in memory. The VFS has no locks that it could take.
+        let _mode: String = connection.query_row("PRAGMA locking_mode=EXCLUSIVE", [], |row| row.get(0))?;
+    }
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
 #[expect(clippy::disallowed_methods, reason = "this is the one function that opens a database")]
 fn open_uri(path: &Path, parameters: &str, access: OpenFlags) -> rusqlite::Result<Connection> {
     let uri = format!("file:{}?{parameters}", percent_encoded(path));
@@ -275,10 +285,87 @@ fn open_uri(path: &Path, parameters: &str, access: OpenFlags) -> rusqlite::Resul
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.pragma_update(None, "foreign_keys", false)?;
+    Ok(connection)
+}
+
+/// Steps of SQLite's machine between two looks at the budget, and looks until it is used up. Reading the schema takes 7 steps an object.
+const SCHEMA_STEPS: i32 = 100;
+const SCHEMA_LOOKS_MAX: u32 = 200;
+
+/// Makes SQLite read the schema, which it keeps in memory whole, within a bound on the number and size of its objects.
+pub(crate) fn load_schema(connection: &Connection) -> Result<(), OpenErrorKind> {
+    let length = connection.limit(Limit::SQLITE_LIMIT_LENGTH)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, i32::try_from(OBJECT_BYTES_MAX).unwrap_or(i32::MAX))?;
+    let looks = AtomicU32::new(0);
+    connection.progress_handler(
+        SCHEMA_STEPS,
+        Some(move || looks.fetch_add(1, Ordering::Relaxed) >= SCHEMA_LOOKS_MAX),
+    )?;
+    let objects = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
+    connection.progress_handler(0, None::<fn() -> bool>)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, length)?;
+    match objects {
+        Ok(count) if usize::try_from(count).is_ok_and(|count| count <= OBJECTS_MAX) => Ok(()),
+        Ok(_) => Err(OpenErrorKind::SchemaTooLarge),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
+            Err(OpenErrorKind::SchemaTooLarge)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The pragmas that need the schema.
+pub(crate) fn settle(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     connection.pragma_update(None, "mmap_size", 0)?;
-    connection.pragma_update(None, "temp_store", "FILE")?;
-    Ok(connection)
+    connection.pragma_update(None, "temp_store", "FILE")
+}
+
+fn ensure_layout(schema: &Schema) -> Result<(), OpenErrorKind> {
+    let layouts = schema.layouts();
+    if !layouts.v1 && !layouts.v2 {
+        let found = schema.tables().keys().take(NAMES_MAX).cloned().collect();
+        return Err(OpenErrorKind::WrongSchema { found, tables: schema.tables().len() });
+    }
+    let mut missing = schema.missing_columns();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    missing.truncate(NAMES_MAX);
+    Err(OpenErrorKind::UnknownLayout { missing })
+}
+
+fn ensure_writable(file: &DatabaseFile) -> Result<(), OpenErrorKind> {
+    use rustix::fs::{Access as Permission, access};
+    if let Some(name) = file.network_file_system() {
+        return Err(OpenErrorKind::NetworkFileSystem { name });
+    }
+    if access(file.path(), Permission::WRITE_OK).is_err() {
+        return Err(OpenErrorKind::PermissionDenied);
+    }
+    if access(file.folder(), Permission::WRITE_OK | Permission::EXEC_OK).is_err() {
+        return Err(OpenErrorKind::ReadOnlyFolder);
+    }
+    Ok(())
+}
+
+/// SQLite's "unable to open" says nothing about which file; the permissions do.
+fn explain(kind: OpenErrorKind, file: &DatabaseFile) -> OpenErrorKind {
+    use rustix::fs::{Access as Permission, access};
+    let OpenErrorKind::Sqlite(error) = &kind else { return kind };
+    if error.sqlite_error_code() != Some(ErrorCode::CannotOpen) {
+        return kind;
+    }
+    for suffix in ["-wal", "-shm", "-journal"] {
+        let beside = file.beside(suffix);
+        if access(&beside, Permission::EXISTS).is_ok() && access(&beside, Permission::READ_OK).is_err() {
+            return OpenErrorKind::SideFileDenied { suffix };
+        }
+    }
+    match FileState::of(file.path()) {
+        Ok(Some(state)) if state.id == file.id() => kind,
+        _ => OpenErrorKind::Replaced,
+    }
 }
 
 /// The path as the path of a URI: every byte outside the unreserved set and `/` is escaped, so `?`, `#`, `%`, spaces, newlines and

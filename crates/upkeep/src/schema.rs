@@ -44,7 +44,7 @@ impl Schema {
         let mut schema = Self { tables: BTreeMap::new(), triggers: Vec::new(), views: Vec::new() };
         let mut statement = connection.prepare(
             "SELECT m.name, c.name, l.wr = 0 AND l.type = 'table' FROM sqlite_schema m \
-             JOIN pragma_table_list l ON l.name = m.name AND l.schema = 'main' \
+             JOIN pragma_table_list(m.name) l ON l.schema = 'main' \
              JOIN pragma_table_info(m.name) c \
              WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY m.name, c.cid",
         )?;
@@ -94,6 +94,29 @@ impl Schema {
         let v2 =
             self.has_table("session_message") && (self.has_table("session_v2") || self.has_table("session"));
         Layouts { v1, v2 }
+    }
+
+    /// Columns without which no rule applies, as `table.column`, of the tables that the layouts found rest on. Empty where all are there.
+    pub fn missing_columns(&self) -> Vec<String> {
+        const NEEDED: [(&str, &[&str]); 5] = [
+            ("session", &["id"]),
+            ("message", &["id", "session_id", "data"]),
+            ("part", &["id", "message_id", "session_id", "data"]),
+            ("session_v2", &["id"]),
+            ("session_message", &["id", "session_id", "type", "data"]),
+        ];
+        let present = NEEDED.iter().filter(|(table, _)| self.has_table(table));
+        let columns =
+            present.flat_map(|&(table, columns)| columns.iter().map(move |&column| (table, column)));
+        columns
+            .filter(|(table, column)| !self.has(table, column))
+            .map(|(table, column)| format!("{table}.{column}"))
+            .collect()
+    }
+
+    /// Names of views, sorted. OpenCode has none (fact A1).
+    pub fn views(&self) -> &[String] {
+        &self.views
     }
 
     /// Tables that OpenCode does not have in any layout known here, sorted. They are kept and named, never dropped.

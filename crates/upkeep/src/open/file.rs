@@ -1,0 +1,119 @@
+//! A database file, found and looked at before anything opens it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::error::PATH_BYTES_MAX;
+use super::filesystem::FileSystem;
+use super::fingerprint::{FileId, FileState};
+use super::{OpenError, OpenErrorKind, registry};
+
+/// A regular file that starts like an SQLite database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseFile {
+    path: PathBuf,
+    id: FileId,
+    is_wal: bool,
+    network: Option<&'static str>,
+}
+
+impl DatabaseFile {
+    /// Resolves symlinks in `path`, checks what is there, and looks at the first bytes.
+    ///
+    /// The type is checked before anything is opened, so that a pipe does not hang the caller. The file is opened, read and closed,
+    /// except while this process has it open through [`super::ReadDatabase`] or [`super::WriteDatabase`]: closing any descriptor of a
+    /// file drops all of a process's locks on it.
+    ///
+    /// # Errors
+    /// [`OpenError`] where there is no readable SQLite database.
+    pub fn find(path: &Path) -> Result<Self, OpenError> {
+        Self::examine(path).map_err(|kind| OpenError { path: path.to_owned(), kind })
+    }
+
+    fn examine(given: &Path) -> Result<Self, OpenErrorKind> {
+        let path = match fs::canonicalize(given) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && given == Path::new(":memory:") => {
+                return Err(OpenErrorKind::InMemory);
+            }
+            resolved => resolved?,
+        };
+        let bytes = path.as_os_str().len();
+        if bytes > PATH_BYTES_MAX {
+            return Err(OpenErrorKind::PathTooLong { bytes });
+        }
+        ensure_regular(&path)?;
+        let state = FileState::of(&path)?.ok_or(OpenErrorKind::NotFound)?;
+        if state.bytes == 0 {
+            return Err(OpenErrorKind::Empty);
+        }
+        let is_wal = registry::wal_flag(state.id, &path)?;
+        let network = match FileSystem::of(&path)? {
+            FileSystem::Local => None,
+            FileSystem::Network(name) => Some(name),
+        };
+        Ok(Self { path, id: state.id, is_wal, network })
+    }
+
+    /// The path with all symlinks resolved.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the header says write-ahead log.
+    pub fn is_wal(&self) -> bool {
+        self.is_wal
+    }
+
+    /// Name of the network file system that holds it, where it is one. Reading is allowed there and may be stale; writing is refused.
+    pub fn network_file_system(&self) -> Option<&'static str> {
+        self.network
+    }
+
+    /// A file beside the database: `suffix` is `-wal`, `-shm` or `-journal`.
+    pub fn beside(&self, suffix: &str) -> PathBuf {
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(suffix);
+        name.into()
+    }
+
+    /// The folder that holds it.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("/"))
+    }
+
+    /// The file name.
+    pub fn name(&self) -> &OsStr {
+        self.path.file_name().unwrap_or_default()
+    }
+
+    /// Device and inode.
+    pub(crate) fn id(&self) -> FileId {
+        self.id
+    }
+
+    /// Whether a rollback journal with content lies beside a write-ahead-log database: a change of the journal mode was cut off.
+    /// SQLite itself looks for one beside a rollback-journal database.
+    pub(super) fn has_hot_journal(&self) -> io::Result<bool> {
+        if !self.is_wal {
+            return Ok(false);
+        }
+        match fs::File::open(self.beside("-journal")) {
+            Ok(mut journal) => {
+                let mut first = [0_u8; 1];
+                Ok(io::Read::read(&mut journal, &mut first)? == 1 && first[0] != 0)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn ensure_regular(path: &Path) -> Result<(), OpenErrorKind> {
+    let kind = fs::metadata(path)?.file_type();
+    if kind.is_dir() {
+        return Err(OpenErrorKind::Directory);
+    }
+    if kind.is_file() { Ok(()) } else { Err(OpenErrorKind::NotAFile) }
+}

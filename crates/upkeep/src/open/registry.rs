@@ -1,0 +1,105 @@
+//! Which database files this process has open, so that a second look at one never drops the locks of the first.
+//!
+//! POSIX releases every lock that a process has on a file when the process closes *any* descriptor of it. SQLite knows this and
+//! defers its own closes; an ordinary `File` does not. So the header of a file is read by [`wal_flag`] only while nothing here has
+//! the file open, and remembered for as long as something has.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::OpenErrorKind;
+use super::fingerprint::FileId;
+
+/// What is open in this process, by file.
+static OPEN: Mutex<BTreeMap<FileId, Entry>> = Mutex::new(BTreeMap::new());
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    is_wal: bool,
+    readers: u32,
+    writers: u32,
+}
+
+/// How a registered connection uses the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// With the log's index mapped read-only.
+    Reading,
+    /// For writing.
+    Writing,
+}
+
+/// Keeps a file registered until the last clone is dropped. Declare it after the connection, so that it outlives it.
+#[derive(Clone, Debug)]
+pub(super) struct Registration(#[expect(dead_code, reason = "held for its drop")] Arc<Registered>);
+
+#[derive(Debug)]
+struct Registered {
+    file: FileId,
+    usage: Use,
+}
+
+/// Whether the header of the file at `path` says write-ahead log.
+///
+/// # Errors
+/// [`OpenErrorKind`] where the file cannot be read or its header is not that of a database.
+pub(super) fn wal_flag(file: FileId, path: &Path) -> Result<bool, OpenErrorKind> {
+    // The lock is held until the descriptor is closed: nobody can register and lock the file in between.
+    let open = lock();
+    match open.get(&file) {
+        Some(entry) => Ok(entry.is_wal),
+        None => read_wal_flag(path),
+    }
+}
+
+fn read_wal_flag(path: &Path) -> Result<bool, OpenErrorKind> {
+    let mut header = [0_u8; 100];
+    let mut file = File::open(path)?;
+    match file.read_exact(&mut header) {
+        Ok(()) if header.starts_with(b"SQLite format 3\0") => Ok(header[19] == 2),
+        Ok(()) => Err(OpenErrorKind::NotADatabase),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(OpenErrorKind::NotADatabase),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Registration {
+    /// Registers `file` before a connection to it is opened.
+    ///
+    /// # Errors
+    /// [`OpenErrorKind::HeldForReading`] for a writer while a reader is registered: SQLite shares one mapping of the log's index
+    /// per process, and the reader's is read-only.
+    pub(super) fn new(file: FileId, is_wal: bool, usage: Use) -> Result<Self, OpenErrorKind> {
+        let mut open = lock();
+        let entry = open.entry(file).or_insert(Entry { is_wal, ..Entry::default() });
+        match usage {
+            Use::Writing if entry.is_wal && entry.readers > 0 && entry.writers == 0 => {
+                return Err(OpenErrorKind::HeldForReading);
+            }
+            Use::Writing => entry.writers += 1,
+            Use::Reading => entry.readers += 1,
+        }
+        Ok(Self(Arc::new(Registered { file, usage })))
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        let mut open = lock();
+        let Some(entry) = open.get_mut(&self.file) else { return };
+        match self.usage {
+            Use::Reading => entry.readers -= 1,
+            Use::Writing => entry.writers -= 1,
+        }
+        if entry.readers == 0 && entry.writers == 0 {
+            open.remove(&self.file);
+        }
+    }
+}
+
+fn lock() -> MutexGuard<'static, BTreeMap<FileId, Entry>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
