@@ -54,15 +54,38 @@ fn explain(kind: &OpenErrorKind) -> (Status, &'static str, &'static str) {
             "damaged",
             "`headwater check` names the damage; `headwater salvage` saves what can be read into a new file",
         ),
-        OpenErrorKind::WrongSchema => (
+        OpenErrorKind::WrongSchema { .. } => (
             Status::Damaged,
             "wrong-schema",
             "this is a database of another program, or of an OpenCode layout that is not supported",
         ),
         OpenErrorKind::Io(_) => (Status::Other, "io", "the file system refused; nothing was changed"),
         OpenErrorKind::Sqlite(_) => (Status::Other, "sqlite", "SQLite refused; nothing was changed"),
+        kind => {
+            let (status, code) = explain_rare(kind);
+            (status, code, kind.advice().unwrap_or("nothing was changed"))
+        }
+    }
+}
+
+fn explain_rare(kind: &OpenErrorKind) -> (Status, &'static str) {
+    match kind {
+        OpenErrorKind::InMemory => (Status::Other, "in-memory"),
+        OpenErrorKind::Directory => (Status::Damaged, "directory"),
+        OpenErrorKind::SymlinkLoop => (Status::Other, "symlink-loop"),
+        OpenErrorKind::PathTooLong { .. } => (Status::Other, "path-too-long"),
+        OpenErrorKind::InvalidPath => (Status::Other, "invalid-path"),
+        OpenErrorKind::SideFileDenied { .. } => (Status::Other, "side-file-denied"),
+        OpenErrorKind::ReadOnlyFolder => (Status::Other, "read-only-folder"),
+        OpenErrorKind::NetworkFileSystem { .. } => (Status::Damaged, "network-file-system"),
+        OpenErrorKind::NeedsRecovery => (Status::Blocked, "needs-recovery"),
+        OpenErrorKind::UnknownLayout { .. } => (Status::Damaged, "unknown-layout"),
+        OpenErrorKind::SchemaTooLarge => (Status::Damaged, "schema-too-large"),
+        OpenErrorKind::Replaced => (Status::Blocked, "replaced"),
+        OpenErrorKind::ChangedWhileReading => (Status::Blocked, "changed-while-reading"),
+        OpenErrorKind::HeldForReading => (Status::Blocked, "held-for-reading"),
         // Required because the enum may grow in another release of the library.
-        _ => (Status::Other, "other", "nothing was changed"),
+        _ => (Status::Other, "other"),
     }
 }
 
@@ -83,7 +106,10 @@ mod tests {
             (OpenErrorKind::PermissionDenied, 1),
             (OpenErrorKind::Busy, 3),
             (OpenErrorKind::Damaged, 5),
-            (OpenErrorKind::WrongSchema, 5),
+            (OpenErrorKind::WrongSchema { found: vec![], tables: 0 }, 5),
+            (OpenErrorKind::Directory, 5),
+            (OpenErrorKind::NeedsRecovery, 3),
+            (OpenErrorKind::ChangedWhileReading, 3),
             (OpenErrorKind::Io(other()), 1),
         ];
         let mut codes = Vec::new();
