@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use clap::{CommandFactory, Parser};
+use headwater_upkeep::locate::{self, Environment};
 
 use crate::args::Cli;
 use crate::args::output::{ColorWhen, OutputArgs};
@@ -24,6 +25,16 @@ pub(crate) struct App {
     pub(crate) cancel: Cancel,
     /// The database named by `--db`.
     pub(crate) db: Option<PathBuf>,
+}
+
+impl App {
+    /// The database that the verb is about: named by `--db`, or OpenCode's default. It may be missing or no database.
+    pub(crate) fn database(&self) -> Result<PathBuf, Failure> {
+        match &self.db {
+            Some(named) => Ok(named.clone()),
+            None => Ok(locate::database(&Environment::of_process())?.path),
+        }
+    }
 }
 
 /// Runs the program with the arguments of this process.

@@ -8,23 +8,26 @@ use crate::status::Status;
 
 mod completions;
 mod demo;
+mod locate;
 mod man;
 
 /// What the user wants done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Locate(locate::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
 
 /// The names of all verbs.
-pub(crate) const NAMES: [&str; 3] = ["demo", "completions", "man"];
+pub(crate) const NAMES: [&str; 4] = ["locate", "demo", "completions", "man"];
 
 impl Command {
     /// The name that calls it.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
+            Self::Locate(_) => "locate",
             Self::Demo(_) => "demo",
             Self::Completions(_) => "completions",
             Self::Man(_) => "man",
@@ -35,6 +38,7 @@ impl Command {
 /// Runs `command`. The answer says how it ended; the exit status of a failure is part of the failure.
 pub(crate) fn run(command: Command, app: &mut App) -> Result<Status, Failure> {
     match command {
+        Command::Locate(args) => locate::run(args, app),
         Command::Demo(args) => demo::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),

@@ -8,9 +8,11 @@ use std::io;
 
 use serde::Serialize;
 
+use crate::render::text::printable;
 use crate::status::Status;
 
 mod demo;
+mod locate;
 mod open;
 
 /// A failed command. Carries no message content: only paths, ids, counts and words of this program.
@@ -21,7 +23,7 @@ pub(crate) struct Failure {
     /// The exit status; JSON has it beside the error.
     #[serde(skip)]
     pub(crate) status: Status,
-    /// What failed and why, as one sentence without a full stop.
+    /// What failed and why, as one sentence without a full stop, safe for a terminal: names of tables and files may hold anything.
     pub(crate) message: String,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +36,8 @@ pub(crate) struct Failure {
 impl Failure {
     /// A failure without a hint.
     pub(crate) fn new(status: Status, code: &'static str, message: impl fmt::Display) -> Self {
-        Self { code, status, message: message.to_string(), hint: None, is_closed_pipe: false }
+        let message = printable(&message.to_string()).into_owned();
+        Self { code, status, message, hint: None, is_closed_pipe: false }
     }
 
     /// The same with a hint.

@@ -3,7 +3,6 @@
 use headwater_upkeep::demo::{DemoError, DemoErrorKind};
 
 use super::Failure;
-use crate::render::text::printable;
 use crate::status::Status;
 
 impl From<DemoError> for Failure {
@@ -19,8 +18,6 @@ impl From<DemoError> for Failure {
             // Required because the enum may grow in another release of the library.
             _ => (Status::Other, "other", "name another folder"),
         };
-        let dir = error.dir.display().to_string();
-        let message = format!("cannot make a sample database in {}: {}", printable(&dir), error.kind);
-        Self::new(status, code, message).with_hint(hint)
+        Self::new(status, code, error).with_hint(hint)
     }
 }

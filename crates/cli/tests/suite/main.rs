@@ -3,6 +3,7 @@
 
 mod documents;
 mod folder;
+mod locate;
 mod output;
 mod program;
 mod terminal;
