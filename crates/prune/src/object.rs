@@ -1,0 +1,155 @@
+//! Objects and arrays of a row as ranges of its bytes.
+
+use std::ops::Range;
+
+use headwater_wire::json::{Kind, Reader, Text};
+
+use crate::row_error::{RowError, RowErrorKind};
+
+/// A value of a row: where it stands and what it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Value<'a> {
+    data: &'a [u8],
+    pub(crate) kind: Kind,
+    pub(crate) range: Range<usize>,
+}
+
+/// A member of an object.
+#[derive(Clone, Debug)]
+pub(crate) struct Member<'a> {
+    pub(crate) key: Text<'a>,
+    /// From the opening quote of the key to the end of the value.
+    pub(crate) range: Range<usize>,
+    pub(crate) value: Value<'a>,
+}
+
+/// The members of one object, in the order of the text, without repeated keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Object<'a>(pub(crate) Vec<Member<'a>>);
+
+/// Reads `data` as one document, to its end.
+pub(crate) fn document(data: &[u8]) -> Result<Value<'_>, RowError> {
+    let mut reader = Reader::new(data);
+    let kind = reader.peek()?;
+    let range = reader.skip()?;
+    reader.finish()?;
+    Ok(Value { data, kind, range })
+}
+
+impl<'a> Value<'a> {
+    /// The bytes of the value.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.data.get(self.range.clone()).unwrap_or_default()
+    }
+
+    /// The members, where the value is an object.
+    pub(crate) fn object(&self) -> Result<Option<Object<'a>>, RowError> {
+        if self.kind != Kind::Object {
+            return Ok(None);
+        }
+        let mut reader = Reader::at(self.data, self.range.start);
+        let mut members = Vec::new();
+        reader.begin_object()?;
+        while let Some(key) = reader.next_member()? {
+            let start = reader.entry_start();
+            let kind = reader.peek()?;
+            let range = reader.skip()?;
+            members.push(Member {
+                key,
+                range: start..range.end,
+                value: Value { data: self.data, kind, range },
+            });
+        }
+        ensure_distinct(&members)?;
+        Ok(Some(Object(members)))
+    }
+
+    /// The elements, where the value is an array.
+    pub(crate) fn array(&self) -> Result<Option<Vec<Value<'a>>>, RowError> {
+        if self.kind != Kind::Array {
+            return Ok(None);
+        }
+        let mut reader = Reader::at(self.data, self.range.start);
+        let mut elements = Vec::new();
+        reader.begin_array()?;
+        while reader.next_element()? {
+            let kind = reader.peek()?;
+            let range = reader.skip()?;
+            elements.push(Value { data: self.data, kind, range });
+        }
+        Ok(Some(elements))
+    }
+
+    /// The text, where the value is a string.
+    pub(crate) fn text(&self) -> Result<Option<Text<'a>>, RowError> {
+        if self.kind != Kind::String {
+            return Ok(None);
+        }
+        Ok(Some(Reader::at(self.data, self.range.start).string()?))
+    }
+
+    /// Whether the value is the string `name`.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        matches!(self.text(), Ok(Some(text)) if text.is(name))
+    }
+
+    /// Whether JavaScript takes the value as true.
+    pub(crate) fn is_truthy(&self) -> bool {
+        match self.kind {
+            Kind::Object | Kind::Array | Kind::True => true,
+            Kind::False | Kind::Null => false,
+            Kind::String => self.bytes() != b"\"\"",
+            Kind::Number => {
+                let text = std::str::from_utf8(self.bytes()).unwrap_or_default();
+                text.parse::<f64>().is_ok_and(|number| number != 0.0)
+            }
+        }
+    }
+}
+
+impl<'a> Object<'a> {
+    /// The member of this name.
+    pub(crate) fn member(&self, name: &str) -> Option<&Member<'a>> {
+        self.0.iter().find(|member| member.key.is(name))
+    }
+
+    /// The value of the member of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Value<'a>> {
+        self.member(name).map(|member| &member.value)
+    }
+
+    /// The members of the object in the member of this name.
+    pub(crate) fn object(&self, name: &str) -> Result<Option<Object<'a>>, RowError> {
+        self.get(name).map_or(Ok(None), Value::object)
+    }
+
+    /// The elements of the array in the member of this name.
+    pub(crate) fn array(&self, name: &str) -> Result<Option<Vec<Value<'a>>>, RowError> {
+        self.get(name).map_or(Ok(None), Value::array)
+    }
+
+    /// The text of the string in the member of this name.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<Text<'a>>, RowError> {
+        self.get(name).map_or(Ok(None), Value::text)
+    }
+
+    /// Whether the member of this name is the string `text`.
+    pub(crate) fn is(&self, name: &str, text: &str) -> bool {
+        self.get(name).is_some_and(|value| value.is(text))
+    }
+}
+
+fn ensure_distinct(members: &[Member<'_>]) -> Result<(), RowError> {
+    let mut keys = members
+        .iter()
+        .map(|member| match member.key.decode() {
+            Ok(key) => Ok((key, member.range.start)),
+            Err(_) => Err(RowError::new(member.range.start, RowErrorKind::LoneSurrogate)),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    keys.sort_unstable();
+    match keys.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some(pair) => Err(RowError::new(pair[1].1, RowErrorKind::RepeatedKey)),
+        None => Ok(()),
+    }
+}
