@@ -24,5 +24,8 @@
 
 pub mod cases;
 pub mod fixture;
+pub mod mock;
+pub mod opencode;
 pub mod program;
+pub mod random;
 pub mod sqlite3;
