@@ -80,6 +80,8 @@ const fn template(unit: Unit, has_total: bool) -> &'static str {
         (Unit::Rows, false) => "{spinner} {msg} {human_pos} rows",
         (Unit::Messages, true) => "{msg} {wide_bar} {human_pos}/{human_len} messages {eta}",
         (Unit::Messages, false) => "{spinner} {msg} {human_pos} messages",
+        (Unit::Sessions, true) => "{msg} {wide_bar} {human_pos}/{human_len} sessions {eta}",
+        (Unit::Sessions, false) => "{spinner} {msg} {human_pos} sessions",
     }
 }
 
@@ -89,7 +91,7 @@ mod tests {
 
     #[test]
     fn every_template_is_valid() {
-        for unit in [Unit::Bytes, Unit::Rows, Unit::Messages] {
+        for unit in [Unit::Bytes, Unit::Rows, Unit::Messages, Unit::Sessions] {
             for has_total in [false, true] {
                 let text = template(unit, has_total);
                 assert!(ProgressStyle::with_template(text).is_ok(), "{text}");

@@ -102,9 +102,8 @@ pub fn decide(policy: &Policy, now: UnixMillis, trees: &[TreeFacts<'_>]) -> Vec<
 fn judge(policy: &Policy, now: UnixMillis, tree: &TreeFacts<'_>, recent: bool, selected: bool) -> Verdict {
     match plausibility(tree.last_use, now) {
         Plausibility::Future => return Verdict::Kept(KeptReason::LastUseImplausible),
-        Plausibility::Unset => {}
         Plausibility::Plausible if !selected || recent => return Verdict::Stays,
-        Plausibility::Plausible => {}
+        Plausibility::Unset | Plausibility::Plausible => {}
     }
     if tree.pinned {
         Verdict::Kept(KeptReason::Pinned)

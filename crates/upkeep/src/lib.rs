@@ -5,17 +5,18 @@
 
 pub mod demo;
 pub mod fence;
-pub mod lock;
 #[cfg(test)]
 mod fixture;
 pub mod holders;
 pub mod locate;
+pub mod lock;
 mod locks;
 pub mod observer;
 pub mod open;
 pub mod plan;
 pub mod schema;
 pub mod state;
+mod survey;
 
 pub use locks::HeldLock;
 pub use open::{Access, DatabaseFile, OpenError, OpenErrorKind, ReadDatabase, WriteDatabase};

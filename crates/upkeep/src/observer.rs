@@ -22,6 +22,8 @@ pub enum Unit {
     Rows,
     /// Messages.
     Messages,
+    /// Sessions.
+    Sessions,
 }
 
 /// What the caller of a long operation sees and may answer. Every method has a default that does nothing.

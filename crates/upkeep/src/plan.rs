@@ -3,9 +3,28 @@
 use std::collections::BTreeMap;
 
 use headwater_model::{ByteCount, ProjectId, SessionId, UnixMillis};
+use headwater_prune::decide::Limits;
 use headwater_prune::{Class, Classes};
 use roaring::RoaringTreemap;
+use rusqlite::Connection;
 use serde::Serialize;
+
+use crate::observer::{Observer, Progress, Unit};
+use crate::schema::Schema;
+use crate::survey::facts::Depth;
+use crate::survey::roster::{Roster, SESSION_COLUMNS};
+use crate::survey::walker::{Look, Surveyed, Walker};
+
+mod error;
+pub(crate) mod gather;
+pub(crate) mod judge;
+pub(crate) mod scope;
+pub(crate) mod whole;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{PlanError, PlanErrorKind};
 
 /// What a caller wants removed.
 #[derive(Clone, Debug)]
@@ -125,3 +144,89 @@ pub struct Plan {
 
 /// Most entries of [`Plan::kept`] (memory stays bounded whatever the database holds).
 pub const KEPT_MAX: usize = 1000;
+
+/// Computes what `selection` would do to the database behind `db`, without reading the payload of what goes.
+///
+/// Holds the rows of one session at a time, some 200 bytes per session, and the sets of the answer. Where `db` is inside a transaction
+/// the whole plan is of that instant; else each session is read in one of many short read transactions, and a database in use may move
+/// between two of them: whoever applies the plan compares again (P5, P8).
+///
+/// # Errors
+/// [`PlanError`] where the selection names what does not exist, the caller cancels, or the database cannot be read.
+pub fn compute(
+    db: &Connection,
+    schema: &Schema,
+    selection: &Selection,
+    observer: &dyn Observer,
+) -> Result<Plan, PlanError> {
+    ensure_plannable(db, schema)?;
+    let roster = Roster::read(db, schema)?;
+    let forest = roster.forest();
+    let scope = scope::resolve(&roster, &forest, selection)?;
+    let mut gather = gather::Gather::new(selection.classes);
+    let mut judge = judge::Judge::new(rules(selection));
+    let mut walker = Walker::new(db, schema, look(selection))?;
+    let mut whole = whole::WholeSessions::new(db, schema)?;
+    let mut surveyed = Surveyed::default();
+    let mut kept = scope.kept.iter().peekable();
+    let looks_at_rows =
+        selection.classes.iter().any(|class| !matches!(class, Class::Sessions | Class::Leftover));
+    for (at, session) in roster.sessions.iter().enumerate() {
+        if observer.is_cancelled() {
+            return Err(PlanErrorKind::Cancelled.into());
+        }
+        while let Some((_, reason)) = kept.next_if(|(position, _)| *position <= at) {
+            judge::Sink::keep(&mut gather, &session.id, None, *reason);
+        }
+        if let Some(class) = scope.whole[at] {
+            whole.take(&session.id, class, &mut gather)?;
+        } else if looks_at_rows && scope.covered[at] {
+            walker.read(session, &mut surveyed, |_| {})?;
+            judge.session(session, &surveyed, &mut gather);
+        }
+        gather.next_session();
+        let (done, total) = (at as u64 + 1, Some(roster.sessions.len() as u64));
+        observer.progress(Progress { phase: "planning", done, total, unit: Unit::Sessions });
+    }
+    walker.end_slice()?;
+    Ok(gather.finish())
+}
+
+/// Whether rows of this database can be named by rowid and their text compared byte by byte.
+pub(crate) fn ensure_plannable(db: &Connection, schema: &Schema) -> Result<(), PlanError> {
+    let encoding: String = db.pragma_query_value(None, "encoding", |row| row.get(0))?;
+    if encoding != "UTF-8" {
+        return Err(PlanErrorKind::Encoding(encoding).into());
+    }
+    let named = SESSION_COLUMNS.iter().map(|(table, _)| *table).chain(["session", "session_v2"]);
+    for table in named {
+        if schema.tables().get(table).is_some_and(|found| !found.has_rowid) {
+            return Err(PlanErrorKind::NoRowid(table).into());
+        }
+    }
+    Ok(())
+}
+
+fn rules(selection: &Selection) -> judge::Rules {
+    let Selection { before_compaction, newest_turn, interrupted, .. } = *selection;
+    let limits = Limits { before_compaction, newest_turn, interrupted };
+    judge::Rules { classes: selection.classes, limits, together: true }
+}
+
+fn look(selection: &Selection) -> Look {
+    let has = |class| selection.classes.has(class);
+    let content = [
+        Class::Events,
+        Class::Diffs,
+        Class::Metadata,
+        Class::Attachments,
+        Class::Compacted,
+        Class::Technical,
+    ];
+    Look {
+        content: content.into_iter().any(has),
+        events: has(Class::Events) || has(Class::SupersededEvents),
+        superseded: has(Class::SupersededEvents),
+        depth: if selection.exact { Depth::Exact } else { Depth::Prefix },
+    }
+}

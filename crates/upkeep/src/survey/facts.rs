@@ -1,0 +1,353 @@
+//! What one row says about itself, from its beginning where that suffices.
+
+use std::collections::HashMap;
+
+use headwater_prune::decide::{Author, Compaction, Item};
+use headwater_prune::rewrite::GAIN_BYTES_MIN;
+use headwater_prune::{
+    Class, Classes, ContentItem, Facts, KeptReason, MessageFacts, PartKind, Rewrite, Role, RowKind,
+    ToolStatus, rewrite,
+};
+use serde::Deserialize;
+
+use super::content::{FIELD_CLASSES, FieldGains, Gain, NameIndex, Names};
+use super::payload::{ON_LEAF_BYTES, Payloads, WHOLE_BYTES_MAX, Want};
+
+/// How much of the payloads may be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// Beginnings, and rows that lie on one page.
+    #[default]
+    Prefix,
+    /// Whole rows up to [`WHOLE_BYTES_MAX`].
+    Exact,
+}
+
+impl Depth {
+    fn whole_bytes_max(self) -> u64 {
+        match self {
+            Self::Prefix => ON_LEAF_BYTES,
+            Self::Exact => WHOLE_BYTES_MAX,
+        }
+    }
+}
+
+/// How far into a row its facts are looked for. OpenCode writes them before anything long; a row that has them later is not read
+/// further and counts as unreadable, so it stays.
+const FACTS_BYTES_MAX: usize = 256 << 10;
+
+/// What a row of `message` says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MessageSeen {
+    pub(crate) author: Author,
+    pub(crate) compaction: Compaction,
+    pub(crate) gains: FieldGains,
+}
+
+impl MessageSeen {
+    pub(crate) const UNREADABLE: Self =
+        Self { author: Author::Unreadable, compaction: Compaction::None, gains: [None; 4] };
+}
+
+/// What a row of `part` says.
+#[derive(Clone, Debug)]
+pub(crate) struct PartSeen {
+    pub(crate) item: Item,
+    pub(crate) kind: NameIndex,
+    pub(crate) tool: Option<NameIndex>,
+    pub(crate) gains: FieldGains,
+    /// Set where the part requests a compaction.
+    pub(crate) compaction_tail: Option<Tail>,
+}
+
+impl PartSeen {
+    pub(crate) fn unreadable(names: &mut Names) -> Self {
+        Self {
+            item: Item::Unreadable,
+            kind: names.index(Names::OTHER),
+            tool: None,
+            gains: [None; 4],
+            compaction_tail: None,
+        }
+    }
+}
+
+/// Where the messages begin that a compaction keeps for the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// With the request.
+    Request,
+    /// With this message.
+    Message(Box<str>),
+    /// Unknown: nothing counts as being before the compaction.
+    Unknown,
+}
+
+impl Tail {
+    /// The first position that the model goes on reading, where it is not the request's.
+    pub(crate) fn position(&self, positions: &HashMap<Box<str>, u32>) -> Option<usize> {
+        match self {
+            Self::Request => None,
+            Self::Message(id) => Some(positions.get(id).map_or(0, |position| *position as usize)),
+            Self::Unknown => Some(0),
+        }
+    }
+}
+
+/// What a row of `session_message` says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MessageV2Seen {
+    pub(crate) author: Author,
+    pub(crate) has_unfinished_tool: bool,
+    pub(crate) compaction: Compaction,
+    pub(crate) technical: Option<Result<Gain, KeptReason>>,
+    pub(crate) gains: FieldGains,
+}
+
+impl MessageV2Seen {
+    pub(crate) const UNREADABLE: Self = Self {
+        author: Author::Unreadable,
+        has_unfinished_tool: false,
+        compaction: Compaction::None,
+        technical: None,
+        gains: [None; 4],
+    };
+}
+
+/// The `data` of one row, which is text of `length` bytes.
+pub(crate) struct RowText<'a, 'db> {
+    pub(crate) payloads: &'a mut Payloads<'db>,
+    pub(crate) rowid: i64,
+    pub(crate) length: u64,
+    pub(crate) depth: Depth,
+}
+
+impl RowText<'_, '_> {
+    /// Asks `read` with a longer and longer beginning until it knows.
+    fn known<T>(
+        &mut self,
+        first: Want,
+        mut read: impl FnMut(&[u8], bool) -> Facts<T>,
+    ) -> rusqlite::Result<Option<T>> {
+        let mut want = first;
+        loop {
+            let (data, is_whole) = self.payloads.read(self.rowid, self.length, want)?;
+            let bytes = data.len();
+            match read(data, is_whole) {
+                Facts::Known(facts) => return Ok(Some(facts)),
+                Facts::Unreadable => return Ok(None),
+                Facts::NeedMore if is_whole || bytes >= FACTS_BYTES_MAX => return Ok(None),
+                Facts::NeedMore => want = Want::AtLeast((bytes * 8).min(FACTS_BYTES_MAX)),
+            }
+        }
+    }
+
+    /// The whole row, where the depth allows it.
+    fn whole(&mut self) -> rusqlite::Result<Option<&[u8]>> {
+        if self.length > self.depth.whole_bytes_max() {
+            return Ok(None);
+        }
+        self.payloads.whole(self.rowid, self.length).map(Some)
+    }
+
+    /// The id of the entity that an event row holds a copy of, `None` where it cannot be read.
+    pub(crate) fn event_entity(&mut self, event_type: &str) -> rusqlite::Result<Option<Box<str>>> {
+        let entity = self.known(Want::Prefix, |data, is_whole| {
+            headwater_prune::event_entity(event_type, data, is_whole)
+        })?;
+        Ok(entity.flatten().map(|entity| entity.id))
+    }
+
+    /// What a row of `message` says.
+    pub(crate) fn message(&mut self) -> rusqlite::Result<MessageSeen> {
+        let on_leaf = Want::AtLeast(usize::try_from(ON_LEAF_BYTES).unwrap_or(usize::MAX));
+        let Some(facts) = self.known(on_leaf, headwater_prune::message_facts)? else {
+            return Ok(MessageSeen::UNREADABLE);
+        };
+        let mut gains = [None; 4];
+        if let Some(offset) = facts.diffs {
+            // The row still ends the array, the summary and the message.
+            let at_most = self.length.saturating_sub(offset as u64 + 3);
+            self.gain(RowKind::Message, Class::Diffs, at_most, &mut gains)?;
+        }
+        Ok(MessageSeen { author: author(&facts), compaction: compaction(&facts), gains })
+    }
+
+    /// What a row of `part` says.
+    pub(crate) fn part(&mut self, names: &mut Names) -> rusqlite::Result<PartSeen> {
+        let Some(facts) = self.known(Want::Prefix, headwater_prune::part_facts)? else {
+            return Ok(PartSeen::unreadable(names));
+        };
+        let mut gains = [None; 4];
+        let mut compaction_tail = None;
+        match facts.kind {
+            PartKind::Tool if facts.status == Some(ToolStatus::Completed) => {
+                for class in [Class::Metadata, Class::Attachments, Class::Compacted] {
+                    self.gain(
+                        RowKind::Part,
+                        class,
+                        self.length.saturating_sub(COMPLETED_TOOL_BYTES),
+                        &mut gains,
+                    )?;
+                }
+            }
+            PartKind::File => {
+                self.gain(
+                    RowKind::Part,
+                    Class::Attachments,
+                    self.length.saturating_sub(FILE_BYTES),
+                    &mut gains,
+                )?;
+            }
+            PartKind::Compaction => compaction_tail = Some(self.tail()?),
+            _ => {}
+        }
+        Ok(PartSeen {
+            item: Item::from(&facts),
+            kind: names.index(facts.kind.name()),
+            tool: facts.tool.as_deref().map(|tool| names.index(tool)),
+            gains,
+            compaction_tail,
+        })
+    }
+
+    /// Notes what `class` frees: what rewriting the row shows where it may be read, else `at_most`.
+    fn gain(
+        &mut self,
+        kind: RowKind,
+        class: Class,
+        at_most: u64,
+        gains: &mut FieldGains,
+    ) -> rusqlite::Result<()> {
+        let length = self.length;
+        let gain = match self.whole()? {
+            Some(data) => match rewrite(kind, data, Classes::NONE.with(class)) {
+                Ok(Rewrite::Changed(rewritten)) => {
+                    Some(Gain::exact(length.saturating_sub(rewritten.len() as u64)))
+                }
+                // A row that cannot be rewritten stays as it is.
+                Ok(Rewrite::Unchanged) | Err(_) => None,
+            },
+            None => (at_most >= GAIN_BYTES_MIN as u64).then_some(Gain::at_most(at_most)),
+        };
+        if let Some(place) = FIELD_CLASSES.iter().position(|field| *field == class) {
+            gains[place] = gain;
+        }
+        Ok(())
+    }
+
+    fn tail(&mut self) -> rusqlite::Result<Tail> {
+        #[derive(Deserialize)]
+        struct CompactionPart {
+            tail_start_id: Option<Box<str>>,
+        }
+        if self.length > SMALL_BYTES {
+            return Ok(Tail::Unknown);
+        }
+        let data = self.payloads.whole(self.rowid, self.length)?;
+        Ok(match serde_json::from_slice(data) {
+            Ok(CompactionPart { tail_start_id: None }) => Tail::Request,
+            Ok(CompactionPart { tail_start_id: Some(id) }) => Tail::Message(id),
+            Err(_) => Tail::Unknown,
+        })
+    }
+
+    /// What a row of `session_message` of this type says.
+    pub(crate) fn message_v2(&mut self, row_type: &str) -> rusqlite::Result<MessageV2Seen> {
+        let seen = MessageV2Seen { author: Author::Other, ..MessageV2Seen::UNREADABLE };
+        match row_type {
+            "assistant" => self.assistant_v2(),
+            "user" => {
+                let mut gains = [None; 4];
+                let at_most = self.length.saturating_sub(FILE_BYTES);
+                self.gain(RowKind::SessionMessage, Class::Attachments, at_most, &mut gains)?;
+                Ok(MessageV2Seen { author: Author::User, gains, ..seen })
+            }
+            "compaction" => Ok(MessageV2Seen { compaction: self.compaction_v2()?, ..seen }),
+            _ => Ok(seen),
+        }
+    }
+
+    fn assistant_v2(&mut self) -> rusqlite::Result<MessageV2Seen> {
+        let Some(completed) = self.known(Want::Prefix, headwater_prune::completion)? else {
+            return Ok(MessageV2Seen::UNREADABLE);
+        };
+        let author = Author::Assistant { is_completed: completed.is_some() };
+        let mut seen = MessageV2Seen { author, ..MessageV2Seen::UNREADABLE };
+        let length = self.length;
+        if let Some(data) = self.whole()? {
+            let Ok(items) = headwater_prune::assistant_items(data) else {
+                return Ok(MessageV2Seen::UNREADABLE);
+            };
+            seen.has_unfinished_tool =
+                items.iter().any(|found| Item::from(found) == Item::Tool { is_finished: false });
+            seen.technical = technical_v2(author, data, &items);
+        } else if length > ASSISTANT_BYTES {
+            seen.technical = Some(Ok(Gain::at_most(length - ASSISTANT_BYTES)));
+        }
+        for class in [Class::Metadata, Class::Attachments] {
+            self.gain(
+                RowKind::SessionMessage,
+                class,
+                length.saturating_sub(ASSISTANT_BYTES),
+                &mut seen.gains,
+            )?;
+        }
+        Ok(seen)
+    }
+
+    /// A compaction row counts where it says that it is completed.
+    fn compaction_v2(&mut self) -> rusqlite::Result<Compaction> {
+        #[derive(Deserialize)]
+        struct CompactionRow {
+            status: Option<Box<str>>,
+        }
+        if self.length > SMALL_BYTES {
+            return Ok(Compaction::None);
+        }
+        let data = self.payloads.whole(self.rowid, self.length)?;
+        let row: Option<CompactionRow> = serde_json::from_slice(data).ok();
+        let is_completed = row.is_some_and(|row| row.status.as_deref() == Some("completed"));
+        Ok(if is_completed { Compaction::Whole } else { Compaction::None })
+    }
+}
+
+/// Compaction rows up to this length are read whole; a longer one counts as no compaction, so that more stays.
+const SMALL_BYTES: u64 = 4 << 20;
+
+/// Shortest completed tool part; what is shorter than this holds nothing to rewrite.
+const COMPLETED_TOOL_BYTES: u64 = r#"{"type":"tool","state":{"status":"completed"}}"#.len() as u64;
+
+/// Shortest file part or user row.
+const FILE_BYTES: u64 = r#"{"type":"file"}"#.len() as u64;
+
+/// Shortest completed assistant row of 2.x with an empty content.
+const ASSISTANT_BYTES: u64 = r#"{"time":{"completed":1},"content":[]}"#.len() as u64;
+
+fn author(facts: &MessageFacts) -> Author {
+    match facts.role {
+        Role::User => Author::User,
+        Role::Assistant => Author::Assistant { is_completed: facts.completed.is_some() },
+        Role::Unknown => Author::Unreadable,
+    }
+}
+
+fn compaction(facts: &MessageFacts) -> Compaction {
+    if facts.is_summary && facts.completed.is_some() && !facts.has_error {
+        Compaction::Answer
+    } else {
+        Compaction::None
+    }
+}
+
+/// What class technical takes from an assistant row of 2.x with these items.
+fn technical_v2(author: Author, data: &[u8], items: &[ContentItem]) -> Option<Result<Gain, KeptReason>> {
+    let items: Vec<Item> = items.iter().map(Item::from).collect();
+    if !items.iter().any(|item| item.is_technical()) {
+        return None;
+    }
+    Some(headwater_prune::removable(author, items).and_then(|indexes| {
+        let left = headwater_prune::remove_items(data, &indexes).map_err(|_| KeptReason::Unreadable)?;
+        Ok(Gain::exact(data.len().saturating_sub(left.len()) as u64))
+    }))
+}
