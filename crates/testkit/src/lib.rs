@@ -24,6 +24,8 @@
 
 pub mod cases;
 pub mod fixture;
+pub mod large;
+pub mod measure;
 pub mod mock;
 pub mod opencode;
 pub mod program;
