@@ -152,3 +152,6 @@ impl Check {
 fn name_of<'a>(object: &Object<'a>, name: &str) -> Result<std::borrow::Cow<'a, str>, RowError> {
     Ok(object.text(name)?.and_then(|text| text.decode().ok()).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,3 +34,6 @@ impl<T> Facts<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -140,3 +140,6 @@ fn decided(kind: &PartKind, status: Option<ToolStatus>) -> decide::Item {
         | PartKind::Retry => decide::Item::Stays,
     }
 }
+
+#[cfg(test)]
+mod tests;

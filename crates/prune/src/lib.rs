@@ -18,6 +18,8 @@ mod request;
 pub mod retention;
 pub mod rewrite;
 mod row_error;
+#[cfg(test)]
+mod shapes;
 pub mod superseded;
 pub mod tree;
 

@@ -55,3 +55,32 @@ pub struct PruneReceipt {
     /// When it was done.
     pub time: UnixMillis,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receipt_is_stored_in_one_form_and_reads_back() {
+        let hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+        let receipt = PruneReceipt {
+            key: hash.parse().unwrap(),
+            session: SessionId::new("ses_1").unwrap(),
+            message: MessageId::new("msg_1").unwrap(),
+            before: hash.parse().unwrap(),
+            after: hash.replace('0', "f").parse().unwrap(),
+            removed: RemovedItems { tools: 2, reasoning: 1 },
+            bytes: ByteCount::new(1234),
+            layout: Layout::V1,
+            time: UnixMillis::new(1_790_000_000_000),
+        };
+        let json = serde_json::to_string(&receipt).unwrap();
+        let wanted = format!(
+            r#"{{"key":"{hash}","session":"ses_1","message":"msg_1","before":"{hash}","after":"{}","removed":{{"tools":2,"reasoning":1}},"bytes":1234,"layout":"v1","time":1790000000000}}"#,
+            receipt.after
+        );
+        assert_eq!(json, wanted);
+        assert_eq!(serde_json::from_str::<PruneReceipt>(&json).unwrap(), receipt);
+        assert_eq!(receipt.removed.total(), 3);
+    }
+}

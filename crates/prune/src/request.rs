@@ -127,3 +127,64 @@ pub fn request_key(request: &PruneRequest) -> RequestKey {
     hash.update(&form);
     RequestKey(ContentRevision::from_bytes(hash.finalize().into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REVISION: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+    fn request(json: &str) -> Result<PruneRequest, String> {
+        serde_json::from_str(&json.replace("REV", REVISION)).map_err(|error| error.to_string())
+    }
+
+    fn key(json: &str) -> String {
+        request_key(&request(json).unwrap()).to_string()
+    }
+
+    #[test]
+    fn equal_requests_have_one_key_and_others_another() {
+        let first = key(r#"{"session":"ses_1","message":"msg_1","indexes":[2,0],"revision":"REV"}"#);
+        assert_eq!(first, key(r#"{"revision":"REV","indexes":[0,2],"message":"msg_1","session":"ses_1"}"#));
+        let others = [
+            key(r#"{"session":"ses_2","message":"msg_1","indexes":[2,0],"revision":"REV"}"#),
+            key(r#"{"session":"ses_1","message":"msg_2","indexes":[2,0],"revision":"REV"}"#),
+            key(r#"{"session":"ses_1","message":"msg_1","indexes":[2],"revision":"REV"}"#),
+            key(&r#"{"session":"ses_1","message":"msg_1","indexes":[2,0],"revision":"REV"}"#
+                .replace("REV", &"f".repeat(64))),
+        ];
+        assert!(!others.contains(&first));
+        // Receipts are found by this key in files that older releases wrote.
+        assert_eq!(first, "8881b3b148cb67ce764857905c41f6d0963a0e5fb25e127d4d02adcc1ee84d04");
+        assert_eq!(first.parse::<RequestKey>().unwrap().to_string(), first);
+    }
+
+    #[test]
+    fn what_is_outside_the_bounds_is_refused() {
+        let all: Vec<String> = (0..=ITEM_INDEX_MAX).map(|index| index.to_string()).collect();
+        let with = |indexes: &str| {
+            request(&format!(r#"{{"session":"s","message":"m","indexes":{indexes},"revision":"REV"}}"#))
+        };
+        assert_eq!(with(&format!("[{}]", all.join(","))).unwrap().indexes.as_slice().len(), ITEM_INDEXES_MAX);
+        for bad in ["[]", "[100001]", "[1,1]", "[-1]", "[1.0]", "[\"1\"]", "[4294967296]", "1", "null"] {
+            assert!(with(bad).is_err(), "{bad}");
+        }
+        assert!(with(&format!("[{},0]", all.join(","))).unwrap_err().contains("more than 100001"));
+        for bad in [
+            r#"{"session":"s","message":"m","indexes":[1]}"#,
+            r#"{"session":"s","message":"m","indexes":[1],"revision":"REV","force":true}"#,
+            r#"{"session":"s","session":"s","message":"m","indexes":[1],"revision":"REV"}"#,
+            r#"{"session":"","message":"m","indexes":[1],"revision":"REV"}"#,
+            r#"{"session":"s","message":"m","indexes":[1],"revision":"REVx"}"#,
+        ] {
+            assert!(request(bad).is_err(), "{bad}");
+        }
+        assert!(
+            request(&format!(
+                r#"{{"session":"{}","message":"m","indexes":[1],"revision":"REV"}}"#,
+                "x".repeat(257)
+            ))
+            .is_err()
+        );
+    }
+}

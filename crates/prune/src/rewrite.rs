@@ -7,7 +7,7 @@
 //! | `attachments` | 1.x completed tool | entries of `state.attachments` with a `data:` URL go | the result keeps its text ("Image read successfully"), as OpenCode itself sends it after a compaction |
 //! | `attachments` | 1.x file part of a user message | see below | a note in place of the file |
 //! | `attachments` | 2.x tool result | an item of `state.content` with a `data:` URI becomes a text item with the note | a note in place of the file |
-//! | `attachments` | 2.x user row | entries of `files` with a `data:` URI go, unless the message has no text | the message without the file |
+//! | `attachments` | 2.x user row | entries of `files` that hold a file's content go, unless the message has no text | the message without the file |
 //! | `compacted` | 1.x completed tool with `state.time.compacted` | `state.output` becomes `""`, `state.attachments` goes | nothing changes: the model gets "[Old tool result content cleared]" either way |
 //!
 //! `state.metadata` of a tool in state `error` is never touched: for an interrupted call OpenCode sends `metadata.output` to the model.
@@ -113,3 +113,6 @@ fn edit_session_message<'a>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

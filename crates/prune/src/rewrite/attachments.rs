@@ -1,5 +1,7 @@
 //! Class `attachments`.
 
+use headwater_wire::json::Kind;
+
 use super::GAIN_BYTES_MIN;
 use crate::edit::Edits;
 use crate::object::{Object, Value};
@@ -31,14 +33,24 @@ pub(super) fn edit_file_part<'a>(part: &Object<'a>, edits: &mut Edits<'a>) -> Re
 /// `attachments` of a completed 1.x tool.
 pub(super) fn edit_tool_attachments<'a>(state: &Object<'a>, edits: &mut Edits<'a>) -> Result<(), RowError> {
     let attachments = state.array("attachments")?.unwrap_or_default();
-    remove_inline(&attachments, "url", edits)
+    remove(&attachments, edits, |file| file.get("url").is_some_and(is_inline))
 }
 
-/// `files` of a 2.x user row. A message without text keeps its files: it would have no content.
+/// `files` of a 2.x user row: the whole entry goes, since its content is a required member. Earlier releases hold the content in a
+/// `data:` URI, later ones as base64 in `data`, also where the file came from elsewhere. A message without text keeps its files: it
+/// would have no content.
 pub(super) fn edit_files<'a>(row: &Object<'a>, edits: &mut Edits<'a>) -> Result<(), RowError> {
     let has_text = row.text("text")?.is_some_and(|text| !text.raw().trim().is_empty());
     let files = row.array("files")?.unwrap_or_default();
-    if has_text { remove_inline(&files, "uri", edits) } else { Ok(()) }
+    if !has_text {
+        return Ok(());
+    }
+    remove(&files, edits, |file| {
+        file.get("uri").is_some_and(is_inline)
+            || file
+                .get("data")
+                .is_some_and(|data| data.kind == Kind::String && data.range.len() >= GAIN_BYTES_MIN)
+    })
 }
 
 /// `content` of a completed 2.x tool: it must keep at least one item, so each file becomes a text.
@@ -53,13 +65,18 @@ pub(super) fn edit_tool_content<'a>(state: &Object<'a>, edits: &mut Edits<'a>) -
     Ok(())
 }
 
-fn remove_inline<'a>(files: &[Value<'a>], url: &str, edits: &mut Edits<'a>) -> Result<(), RowError> {
+/// Removes the elements of an array for which `goes` holds.
+fn remove<'a>(
+    files: &[Value<'a>],
+    edits: &mut Edits<'a>,
+    goes: impl Fn(&Object<'a>) -> bool,
+) -> Result<(), RowError> {
     let entries: Vec<_> = files.iter().map(|file| file.range.clone()).collect();
-    let goes = files
+    let gone = files
         .iter()
-        .map(|file| Ok(file.object()?.is_some_and(|file| file.get(url).is_some_and(is_inline))))
+        .map(|file| Ok(file.object()?.is_some_and(|file| goes(&file))))
         .collect::<Result<Vec<bool>, RowError>>()?;
-    edits.remove(&entries, |index| goes.get(index).copied().unwrap_or(false));
+    edits.remove(&entries, |index| gone.get(index).copied().unwrap_or(false));
     Ok(())
 }
 
