@@ -14,9 +14,12 @@ mod locks;
 pub mod observer;
 pub mod open;
 pub mod plan;
+mod reading;
 pub mod schema;
+pub mod sessions;
 pub mod state;
 mod survey;
 
 pub use locks::HeldLock;
 pub use open::{Access, DatabaseFile, OpenError, OpenErrorKind, ReadDatabase, WriteDatabase};
+pub use reading::ReadError;
