@@ -8,6 +8,7 @@ pub mod fence;
 #[cfg(test)]
 mod fixture;
 pub mod holders;
+mod json_stream;
 pub mod locate;
 pub mod lock;
 mod locks;
@@ -17,6 +18,7 @@ pub mod plan;
 mod reading;
 pub mod schema;
 pub mod sessions;
+pub mod show;
 pub mod state;
 mod survey;
 

@@ -69,6 +69,7 @@ pub struct SessionBytes {
 
 /// What a session's row says about running work (fact B3). A 1.x row says nothing about a running turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts of a row, as a report lists them")]
 pub struct SessionState {
     /// The execution claim is set: running, or to be resumed.
     pub executing: bool,
