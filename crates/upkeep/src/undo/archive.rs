@@ -237,7 +237,8 @@ impl Archive {
         encoder.write_all(b"\n")?;
         encoder.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
         self.file.sync_all()?;
-        self.bytes = self.file.stream_position()?;
+        let bytes = (&self.file).stream_position()?;
+        self.bytes = bytes;
         self.frames += 1;
         self.previous = sum;
         Ok(())
