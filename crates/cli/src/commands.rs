@@ -10,24 +10,30 @@ mod completions;
 mod demo;
 mod locate;
 mod man;
+mod sessions;
+mod show;
 
 /// What the user wants done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Locate(locate::Args),
+    Sessions(sessions::Args),
+    Show(show::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
 
 /// The names of all verbs.
-pub(crate) const NAMES: [&str; 4] = ["locate", "demo", "completions", "man"];
+pub(crate) const NAMES: [&str; 6] = ["locate", "sessions", "show", "demo", "completions", "man"];
 
 impl Command {
     /// The name that calls it.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Locate(_) => "locate",
+            Self::Sessions(_) => "sessions",
+            Self::Show(_) => "show",
             Self::Demo(_) => "demo",
             Self::Completions(_) => "completions",
             Self::Man(_) => "man",
@@ -39,6 +45,8 @@ impl Command {
 pub(crate) fn run(command: Command, app: &mut App) -> Result<Status, Failure> {
     match command {
         Command::Locate(args) => locate::run(args, app),
+        Command::Sessions(args) => sessions::run(&args, app),
+        Command::Show(args) => show::run(&args, app),
         Command::Demo(args) => demo::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),

@@ -14,6 +14,18 @@ use crate::status::Status;
 mod demo;
 mod locate;
 mod open;
+mod plan;
+mod read;
+
+/// What to do where another process holds a lock.
+const WAIT_HINT: &str =
+    "wait until the other program is done, or stop it; `headwater locate` names who has the file open";
+/// What to do where the file is damaged.
+const DAMAGED_HINT: &str = "run `headwater check`, then `headwater salvage` into a new file";
+/// What a cancelled command left.
+const CANCELLED_HINT: &str = "nothing was changed";
+/// What to do where a session does not exist.
+const NAME_A_SESSION: &str = "`headwater sessions` lists the sessions; nothing was changed";
 
 /// A failed command. Carries no message content: only paths, ids, counts and words of this program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

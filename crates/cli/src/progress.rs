@@ -1,6 +1,7 @@
 //! Progress of long work, on standard error and only on a terminal.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use headwater_upkeep::observer::{Observer, Progress, Unit};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -12,6 +13,7 @@ pub(crate) struct Watch {
     cancel: Cancel,
     bar: ProgressBar,
     shown: Mutex<Option<Shown>>,
+    has_ended: AtomicBool,
 }
 
 /// What the bar was set up for; its style is parsed again only where one of these changes.
@@ -26,17 +28,14 @@ impl Watch {
     /// A watch whose bar is visible where standard error is a terminal.
     pub(crate) fn new(cancel: Cancel) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        Self { cancel, bar, shown: Mutex::new(None) }
+        Self { cancel, bar, shown: Mutex::new(None), has_ended: AtomicBool::new(false) }
     }
 
-    /// Hides the bar for good.
+    /// Hides the bar for good: before results go to the same terminal, and at the end.
     pub(crate) fn end(&self) {
-        self.bar.finish_and_clear();
-    }
-
-    /// Takes the bar away while `write` writes to the same terminal.
-    pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
-        self.bar.suspend(write)
+        if !self.has_ended.swap(true, Ordering::Relaxed) {
+            self.bar.finish_and_clear();
+        }
     }
 
     fn set_up(&self, next: Shown) {
@@ -61,7 +60,7 @@ impl Watch {
 
 impl Observer for Watch {
     fn progress(&self, progress: Progress) {
-        if !self.bar.is_hidden() {
+        if !self.bar.is_hidden() && !self.has_ended.load(Ordering::Relaxed) {
             self.set_up(Shown { phase: progress.phase, unit: progress.unit, total: progress.total });
             self.bar.set_position(progress.done);
         }

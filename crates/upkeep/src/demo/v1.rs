@@ -109,20 +109,20 @@ impl Writer<'_> {
 
     fn tool(&mut self, message: &str, step: Step, has_attachment: bool) -> rusqlite::Result<()> {
         let id = self.maker.id("prt");
-        let (tool, input, output, metadata) = match step {
+        let (tool, title, input, output, metadata) = match step {
             Step::Run(command, bytes) => {
                 let output = self.maker.output(bytes);
                 let metadata = Object::new().with("output", &output).with("exit", 0);
-                ("bash", Object::new().with("command", command), output, metadata)
+                ("bash", command, Object::new().with("command", command), output, metadata)
             }
             Step::Read(file, bytes) => {
                 let output = self.maker.patch(file, bytes);
                 let metadata = Object::new().with("preview", &output).with("truncated", false);
-                ("read", Object::new().with("filePath", file), output, metadata)
+                ("read", file, Object::new().with("filePath", file), output, metadata)
             }
             Step::Edit(file, bytes) => {
                 let metadata = Object::new().with("diff", self.maker.patch(file, bytes));
-                ("edit", Object::new().with("filePath", file), "Edit applied.".to_owned(), metadata)
+                ("edit", file, Object::new().with("filePath", file), "Edit applied.".to_owned(), metadata)
             }
         };
         let call =
@@ -145,7 +145,7 @@ impl Writer<'_> {
             .with("status", "completed")
             .nest("input", &input)
             .with("output", &output)
-            .with("title", tool)
+            .with("title", title)
             .nest("metadata", &metadata)
             .nest("time", &time);
         if has_attachment {
@@ -191,7 +191,8 @@ impl Writer<'_> {
 
     fn assistant(&mut self, user: &str, finish: &str) -> Object {
         let directory = self.session.project().directory;
-        let time = Object::new().with("created", self.maker.tick()).with("completed", self.maker.tick());
+        let time =
+            Object::new().with("created", self.maker.tick()).with("completed", self.maker.tick() + 1500);
         let cache = Object::new().with("read", 4000).with("write", 0);
         let tokens =
             Object::new().with("input", 5000).with("output", 300).with("reasoning", 90).nest("cache", &cache);

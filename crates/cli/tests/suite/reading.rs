@@ -1,0 +1,85 @@
+//! `sessions` and `show`: shapes, order, and text that tries to take the terminal over.
+
+use insta::assert_json_snapshot;
+
+use crate::program::{Run, run};
+use crate::scene::{self, CANARY, HOSTILE};
+
+fn reading(arguments: &[&str]) -> Run {
+    let home = tempfile::tempdir().unwrap();
+    scene::database(home.path());
+    run(home.path(), arguments.iter().chain(&["--db", "opencode.db"]))
+}
+
+#[test]
+fn sessions_have_the_documented_shape() {
+    assert_json_snapshot!("sessions", reading(&["sessions", "--json"]).expect_status(0).json_lines());
+}
+
+#[test]
+fn messages_have_the_documented_shape() {
+    let shown = reading(&["show", "ses_a", "--technical", "--json"]).expect_status(0);
+    assert_json_snapshot!("show_1x", shown.json_lines());
+    let shown = reading(&["show", "--message", "msg_v2_2", "--json"]).expect_status(0);
+    assert_json_snapshot!("show_2x", shown.json_lines());
+}
+
+#[test]
+fn lists_are_filtered_and_ordered() {
+    let ids = |arguments: &[&str]| {
+        let lines = reading(&[&["sessions", "--json"], arguments].concat()).expect_status(0).json_lines();
+        let ids = lines.iter().filter_map(|line| line["session"]["id"].as_str().map(str::to_owned));
+        ids.collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&[]), ["ses_a", "ses_child", "ses_hostile", "ses_v2"]);
+    assert_eq!(ids(&["--roots", "--limit", "2"]), ["ses_a", "ses_hostile"]);
+    reading(&["sessions", "--project", "unknown"]).expect_status(4);
+}
+
+#[test]
+fn stored_text_cannot_move_the_terminal() {
+    for arguments in [
+        &["sessions"][..],
+        &["sessions", "--json"],
+        &["show", "ses_hostile"],
+        &["show", "ses_hostile", "--json"],
+    ] {
+        let shown = reading(arguments).expect_status(0).stdout;
+        let is_active =
+            |character: char| character.is_control() && character != '\n' || character == '\u{202e}';
+        assert!(!shown.contains(is_active), "{arguments:?}: {shown:?}");
+    }
+    let title = &reading(&["sessions", "--json"]).json_lines()[2]["session"]["title"];
+    assert_eq!(title, HOSTILE, "JSON reads back as stored");
+}
+
+#[test]
+fn what_does_not_exist_is_named_without_content() {
+    for (arguments, code) in [
+        (&["show", "ses_none"][..], "unknown-session"),
+        (&["show", "--message", "msg_none"], "unknown-message"),
+        (&["show"], "usage"),
+        (&["show", "ses_a", "--message", "msg_a_1"], "usage"),
+    ] {
+        let refused = reading(&[arguments, &["--json"]].concat()).expect_status(2);
+        assert_eq!(refused.json()["error"]["code"], code, "{arguments:?}");
+        assert!(!refused.stderr.contains(CANARY), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_long_text_is_cut_and_shown_whole_on_request() {
+    let home = tempfile::tempdir().unwrap();
+    let path = scene::database(home.path());
+    let long = format!("{}\u{1b}[2Jend", "long line\n".repeat(30_000));
+    let db = headwater_testkit::fixture::Fixture::reopen(&path);
+    db.part("prt_a_9", "msg_a_2", "ses_a", &headwater_testkit::fixture::part::text(&long));
+    db.close();
+    let shown = |arguments: &[&str]| {
+        run(home.path(), arguments.iter().chain(&["--db", "opencode.db"])).expect_status(0).stdout
+    };
+    let cut = shown(&["show", "ses_a"]);
+    assert!(cut.len() < 40_000 && cut.contains("--full shows all"), "{} bytes", cut.len());
+    let full = shown(&["show", "ses_a", "--full"]);
+    assert!(full.contains(&long.replace('\u{1b}', "\\u{1b}")));
+}
