@@ -9,5 +9,8 @@ use crate::stage::{cargo, stage};
 pub(crate) fn run() -> Result<()> {
     let mut command = cargo();
     command.args(["test", "--quiet", "--package", "headwater", "--bin", "headwater", "reference"]);
-    stage("docs/reference/cli.md", command.env("HEADWATER_GENERATE", "1"))
+    stage("docs/reference/cli.md", command.env("HEADWATER_GENERATE", "1"))?;
+    let mut command = cargo();
+    command.args(["test", "--quiet", "--package", "headwater-wire", "--test", "vectors", "committed"]);
+    stage("schemas/vectors/canonical.json", command.env("HEADWATER_GENERATE", "1"))
 }

@@ -15,12 +15,14 @@ mod locks;
 pub mod observer;
 pub mod open;
 pub mod plan;
+pub mod prune;
 mod reading;
 pub mod schema;
 pub mod sessions;
 pub mod show;
 pub mod state;
 mod survey;
+pub mod undo;
 
 pub use locks::HeldLock;
 pub use open::{Access, DatabaseFile, OpenError, OpenErrorKind, ReadDatabase, WriteDatabase};

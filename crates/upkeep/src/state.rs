@@ -18,6 +18,7 @@ mod receipts;
 mod runs;
 
 pub use claim::DatabaseClaim;
+pub(crate) use identity::hex;
 pub use identity::{DatabaseIdentity, DatabaseKey};
 pub use receipts::{Evidence, Intent, Resolution, StoredReceipt};
 pub use runs::{Run, RunEnd, RunId, RunKind};

@@ -11,7 +11,8 @@
 //! - two members of one object with the same key after decoding (`JSON.parse` keeps the last, others the first);
 //! - a number that is not finite as a binary64 (`1e400`), or that is not zero and becomes zero (`1e-400`);
 //! - an integer written without fraction and exponent whose value a binary64 cannot hold (`9007199254740993`), since some readers
-//!   take it as a 64-bit integer; more than 38 digits are refused without a look at the value;
+//!   take it as a 64-bit integer, unless it is written just as ECMAScript prints the nearest binary64 (`12345678901234567000`): the
+//!   canonical form is always accepted. More than 38 digits are refused without a look at the value;
 //! - nesting beyond [`crate::limits::JSON_DEPTH_MAX`], bytes that are not UTF-8, anything that RFC 8259 does not allow.
 //!
 //! # What is accepted although its spelling is lost

@@ -1,10 +1,8 @@
 //! What the newest rows of a session say about a running turn (fact A9).
 
-use std::io::BufReader;
-
 use headwater_model::UnixMillis;
-use rusqlite::{Connection, OptionalExtension};
-use serde::Deserialize;
+use headwater_prune::{Facts, MessageFacts, Role, completion, message_facts};
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::{SessionPlace, Storage};
 use crate::schema::Schema;
@@ -32,9 +30,9 @@ fn is_unfinished_v1(connection: &Connection, place: &SessionPlace) -> rusqlite::
     let mut rows = statement.query([place.session.as_str()])?;
     while let Some(row) = rows.next()? {
         match head(connection, "message", row.get(0)?)? {
-            None => return Ok(true),
-            Some(head) if head.role.as_deref() == Some("assistant") => return Ok(!head.is_completed()),
-            Some(_) => {}
+            Head::Unreadable => return Ok(true),
+            Head::Known(facts) if facts.role == Role::Assistant => return Ok(facts.completed.is_none()),
+            Head::Known(_) => {}
         }
     }
     Ok(false)
@@ -48,7 +46,8 @@ fn is_unfinished_v2(connection: &Connection, place: &SessionPlace) -> rusqlite::
         .query_row([place.session.as_str()], |row| row.get(0))
         .optional()?;
     let Some(rowid) = newest else { return Ok(false) };
-    Ok(head(connection, "session_message", rowid)?.is_none_or(|head| !head.is_completed()))
+    let completed = decide_from_prefix(connection, "session_message", rowid, completion)?;
+    Ok(completed.flatten().is_none())
 }
 
 /// The latest `time_updated` of any row of the session.
@@ -74,56 +73,42 @@ pub(super) fn last_change(
     Ok(last.map(UnixMillis::new))
 }
 
-/// The members of a message row that tell whether it is finished.
-#[derive(Deserialize)]
-struct Head {
-    #[serde(default)]
-    role: Option<String>,
-    #[serde(default)]
-    time: Time,
+/// What a row says about the message in it.
+enum Head {
+    Unreadable,
+    Known(MessageFacts),
 }
 
-#[derive(Default, Deserialize)]
-struct Time {
-    #[serde(default)]
-    completed: Option<serde_json::Number>,
+/// Reads as much of a 1.x row as it takes to tell: user messages may be hundreds of mebibytes and say early what they are.
+fn head(connection: &Connection, table: &'static str, rowid: i64) -> rusqlite::Result<Head> {
+    let facts = decide_from_prefix(connection, table, rowid, message_facts)?;
+    Ok(facts.map_or(Head::Unreadable, Head::Known))
 }
 
-impl Head {
-    fn is_completed(&self) -> bool {
-        self.time.completed.is_some()
-    }
-}
-
-/// A JSON object and nothing else: a derived struct would accept an array too.
-struct Object(Head);
-
-impl<'de> Deserialize<'de> for Object {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OnlyMap;
-        impl<'de> serde::de::Visitor<'de> for OnlyMap {
-            type Value = Head;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Head, A::Error> {
-                Head::deserialize(serde::de::value::MapAccessDeserializer::new(map))
-            }
-        }
-        deserializer.deserialize_map(OnlyMap).map(Self)
-    }
-}
-
-/// `None` where the row is not readable JSON. The row is streamed: a message may be hundreds of mebibytes.
-fn head(connection: &Connection, table: &'static str, rowid: i64) -> rusqlite::Result<Option<Head>> {
+/// Asks `decide` with longer and longer prefixes of `data` until it knows. `None` where the row is not readable.
+fn decide_from_prefix<T>(
+    connection: &Connection,
+    table: &'static str,
+    rowid: i64,
+    decide: impl Fn(&[u8], bool) -> Facts<T>,
+) -> rusqlite::Result<Option<T>> {
+    const FIRST_BYTES: usize = 1024;
     let blob = match connection.blob_open("main", table, "data", rowid, true) {
         Ok(blob) => blob,
         // The value is NULL or a number.
-        Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown) => return Ok(None),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut reader = serde_json::Deserializer::from_reader(BufReader::with_capacity(16 * 1024, blob));
-    let head = Object::deserialize(&mut reader).ok();
-    let is_whole = reader.end().is_ok();
-    Ok(head.filter(|_| is_whole).map(|head| head.0))
+    let whole_bytes = blob.len();
+    let mut prefix = Vec::new();
+    loop {
+        let wanted = prefix.len().saturating_mul(4).max(FIRST_BYTES).min(whole_bytes);
+        prefix.resize(wanted, 0);
+        blob.read_at_exact(&mut prefix, 0)?;
+        match decide(&prefix, wanted == whole_bytes) {
+            Facts::Known(facts) => return Ok(Some(facts)),
+            Facts::NeedMore if wanted < whole_bytes => {}
+            Facts::NeedMore | Facts::Unreadable => return Ok(None),
+        }
+    }
 }

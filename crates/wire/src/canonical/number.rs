@@ -23,10 +23,15 @@ pub(super) fn write(
     }
     let lossy = CanonicalError::new(offset, CanonicalErrorKind::LossyNumber);
     let value: f64 = text.parse().map_err(|_| lossy)?;
-    if !value.is_finite() || (integer && !is_exact(digits, value)) || (value == 0.0 && !is_zero(digits)) {
+    if !value.is_finite() || (value == 0.0 && !is_zero(digits)) {
         return Err(lossy);
     }
-    out.extend_from_slice(ryu_js::Buffer::new().format_finite(value).as_bytes());
+    let mut buffer = ryu_js::Buffer::new();
+    let printed = buffer.format_finite(value);
+    if integer && printed != text && !is_exact(digits, value) {
+        return Err(lossy);
+    }
+    out.extend_from_slice(printed.as_bytes());
     Ok(())
 }
 
@@ -78,6 +83,8 @@ mod tests {
             ("9007199254740994", "9007199254740994"),
             ("-9007199254740992", "-9007199254740992"),
             ("1000000000000000000000", "1e+21"),
+            ("12345678901234567168", "12345678901234567000"),
+            ("12345678901234567000", "12345678901234567000"),
             ("9007199254740993.0", "9007199254740992"),
             ("5e-324", "5e-324"),
             ("1.7976931348623157e308", "1.7976931348623157e+308"),

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
 use super::Found;
 use crate::fence::Holders;
+use crate::holders::{self, Coverage};
+use crate::locks::KernelLock;
+use crate::open::FileState;
 
 /// A listening socket of a process that holds the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,74 +20,47 @@ pub(super) struct Server {
     pub(super) address: SocketAddr,
 }
 
-/// Looks through every process that this user may see.
+/// Looks through every process that this user may see, and at the locks of those it may not.
 pub(super) fn find(database: &Path) -> Found {
-    let Ok(processes) = Processes::holding(database) else {
+    let Ok(found) = holders::of(database) else {
         return Found { holders: Holders::Unknown, servers: Vec::new(), has_hidden: true };
     };
     let mut servers = BTreeSet::new();
-    let mut has_hidden = processes.some_hidden;
-    for pid in &processes.holding {
-        match addresses(*pid) {
+    let mut has_hidden = found.holders.is_empty();
+    for holder in &found.holders {
+        match addresses(holder.pid) {
             Ok(found) => servers.extend(found.into_iter().map(|address| Server { address })),
             Err(_) => has_hidden = true,
         }
     }
-    let holders = if !processes.holding.is_empty() {
-        Holders::Others
-    } else if processes.some_hidden {
-        Holders::Unknown
-    } else {
-        Holders::Nobody
+    let holders = match found.coverage {
+        _ if !found.holders.is_empty() => Holders::Others,
+        Coverage::Complete => Holders::Nobody,
+        Coverage::Partial { .. } => holders_by_locks(database),
+        Coverage::Unknown => Holders::Unknown,
     };
     Found { holders, servers: servers.into_iter().collect(), has_hidden }
 }
 
-struct Processes {
-    holding: Vec<u32>,
-    /// Whether some process cannot be looked into and might hold the file.
-    some_hidden: bool,
-}
-
-impl Processes {
-    fn holding(database: &Path) -> io::Result<Self> {
-        let wanted = fs::metadata(database)?;
-        let own = process::id();
-        let mut found = Self { holding: Vec::new(), some_hidden: false };
-        for entry in fs::read_dir("/proc")? {
-            let entry = entry?;
-            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            if pid == own {
-                continue;
-            }
-            match holds(&entry.path(), &wanted) {
-                Ok(true) => found.holding.push(pid),
-                Ok(false) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                // Another user's process: it can hold the file only if that user may read it.
-                Err(_) => found.some_hidden |= may_open(&entry.path(), &wanted),
-            }
-        }
-        Ok(found)
-    }
-}
-
-fn holds(process: &Path, wanted: &fs::Metadata) -> io::Result<bool> {
-    for descriptor in fs::read_dir(process.join("fd"))? {
-        let Ok(found) = fs::metadata(descriptor?.path()) else { continue };
-        if found.ino() == wanted.ino() && found.dev() == wanted.dev() {
-            return Ok(true);
+/// Another user's process hides its descriptors, but not its locks, and an attached connection has one all the time: on the database
+/// in rollback mode, on the log's index in write-ahead mode (sqlite.org/walformat.html, section 2.3).
+fn holders_by_locks(database: &Path) -> Holders {
+    let mut index = database.as_os_str().to_owned();
+    index.push("-shm");
+    let mut files = Vec::new();
+    for path in [database, Path::new(&index)] {
+        match FileState::of(path) {
+            Ok(state) => files.extend(state.map(|state| state.id)),
+            Err(_) => return Holders::Unknown,
         }
     }
-    Ok(false)
-}
-
-/// Whether the user of `process` may open a file with this owner and mode: root may open everything, others what the group and
-/// others bits allow. Kernel threads have no memory map and open nothing.
-fn may_open(process: &Path, file: &fs::Metadata) -> bool {
-    let is_kernel_thread = fs::read(process.join("cmdline")).is_ok_and(|line| line.is_empty());
-    let Ok(owner) = fs::metadata(process) else { return false };
-    !is_kernel_thread && (owner.uid() == 0 || owner.uid() == file.uid() || file.mode() & 0o066 != 0)
+    if !Path::new("/proc/locks").exists() {
+        return Holders::Unknown;
+    }
+    let own = process::id();
+    let is_held =
+        KernelLock::all().iter().any(|lock| lock.pid != own && files.iter().any(|file| lock.is_on(*file)));
+    if is_held { Holders::Others } else { Holders::Nobody }
 }
 
 /// The addresses that process `pid` listens on.

@@ -1,0 +1,28 @@
+//! Removing what was previewed or planned, from a database that may be in use.
+//!
+//! [`preview_message`] reads one message and names what may go. [`Pruner::message`] removes exactly that or nothing (P5), under the
+//! [fence](crate::fence), in one short transaction, with a receipt (P6). [`Pruner::apply`] does the same for a whole
+//! [`Plan`](crate::plan::Plan), message by message (P13).
+//!
+//! The steps and what a crash at each of them leaves are in `docs/spec/prune-protocol.md`; [`Step`] names them.
+
+mod answer;
+mod batch;
+mod content;
+mod prepare;
+mod preview;
+mod pruner;
+mod receipts;
+mod resolve;
+mod step;
+
+pub use answer::{Answer, Blocked, PruneError, PruneErrorKind, Why};
+pub use preview::{MessagePreview, PreviewItem, preview_message};
+pub use pruner::{PruneOptions, Pruner};
+pub use receipts::KV_PREFIX;
+pub use step::Step;
+
+pub(crate) use content::{stored_digest, text_bytes};
+
+#[cfg(test)]
+mod tests;
