@@ -3,6 +3,7 @@
 //! [`ReadDatabase`] reads and leaves no trace, [`WriteDatabase`] is for commands that are about to write. A removal is always
 //! plan, show, apply: a [`plan::Plan`] says which rows go, and the verb that applies it compares before it changes anything.
 
+pub mod check;
 pub mod demo;
 pub mod fence;
 #[cfg(test)]

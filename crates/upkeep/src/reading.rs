@@ -132,15 +132,6 @@ pub(crate) fn cut_at_character(mut bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Whether some full index of `table` begins with `column`.
-pub(crate) fn has_index(connection: &Connection, table: &str, column: &str) -> rusqlite::Result<bool> {
-    let mut statement = connection.prepare_cached(
-        "SELECT 1 FROM pragma_index_list(?1) l, pragma_index_info(l.name) i \
-         WHERE l.partial = 0 AND i.seqno = 0 AND i.name = ?2",
-    )?;
-    statement.exists([table, column])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

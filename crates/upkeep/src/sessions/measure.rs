@@ -6,7 +6,8 @@ use super::roll::Roll;
 use super::{SessionBytes, SessionQuery, SessionSort};
 use crate::observer::{Observer, Progress, Unit};
 use crate::open::ReadDatabase;
-use crate::reading::{ReadError, SHORT_BYTES_MAX, count_of, has_index};
+use crate::reading::{ReadError, SHORT_BYTES_MAX, count_of};
+use crate::survey::roster::has_leading_index;
 
 /// Most sessions that are measured one by one. A pass over a table costs as much as looking up about this many.
 const BY_INDEX_MAX: usize = 100;
@@ -147,7 +148,7 @@ impl<'db> Measure<'db> {
 
 fn all_indexed(database: &ReadDatabase) -> rusqlite::Result<bool> {
     for (table, column) in TABLES {
-        if database.schema().has_table(table) && !has_index(database.connection(), table, column)? {
+        if database.schema().has_table(table) && !has_leading_index(database.connection(), table, column)? {
             return Ok(false);
         }
     }

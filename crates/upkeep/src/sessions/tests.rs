@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
@@ -72,10 +73,12 @@ fn filters_keep_boundaries_and_orders_are_total() {
         ("ses_3", "'gone'", "prj_a", "/w/application", 3, 20, "5"),
         ("ses_4", "NULL", "prj_b", "/w/app", 4, 10, "NULL"),
     ] {
-        sql += &format!(
+        write!(
+            sql,
             "INSERT INTO session (id, project_id, parent_id, directory, title, time_created, time_updated, time_archived)
              VALUES ('{id}', '{project}', {parent}, '{directory}', 't', {created}, {updated}, {archived});"
-        );
+        )
+        .unwrap();
     }
     sql.push_str("INSERT INTO message VALUES ('m', 'ses_4', 1, 1, '0123456789');");
     let (_folder, path) = made(&sql);
