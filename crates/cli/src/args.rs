@@ -9,6 +9,7 @@ use crate::commands::Command;
 pub(crate) mod age;
 pub(crate) mod output;
 pub(crate) mod selection;
+pub(crate) mod target;
 
 /// Keeps coding-agent conversations small, searchable and live: storage care for OpenCode databases.
 ///

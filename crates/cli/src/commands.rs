@@ -10,6 +10,7 @@ mod completions;
 mod demo;
 mod locate;
 mod man;
+mod preview;
 mod sessions;
 mod show;
 
@@ -19,13 +20,14 @@ pub(crate) enum Command {
     Locate(locate::Args),
     Sessions(sessions::Args),
     Show(show::Args),
+    Preview(preview::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
 
 /// The names of all verbs.
-pub(crate) const NAMES: [&str; 6] = ["locate", "sessions", "show", "demo", "completions", "man"];
+pub(crate) const NAMES: [&str; 7] = ["locate", "sessions", "show", "preview", "demo", "completions", "man"];
 
 impl Command {
     /// The name that calls it.
@@ -34,6 +36,7 @@ impl Command {
             Self::Locate(_) => "locate",
             Self::Sessions(_) => "sessions",
             Self::Show(_) => "show",
+            Self::Preview(_) => "preview",
             Self::Demo(_) => "demo",
             Self::Completions(_) => "completions",
             Self::Man(_) => "man",
@@ -47,6 +50,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Status, Failure> {
         Command::Locate(args) => locate::run(args, app),
         Command::Sessions(args) => sessions::run(&args, app),
         Command::Show(args) => show::run(&args, app),
+        Command::Preview(args) => preview::run(&args, app),
         Command::Demo(args) => demo::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),

@@ -11,11 +11,14 @@ use serde::Serialize;
 use crate::render::text::printable;
 use crate::status::Status;
 
+mod archive;
 mod demo;
 mod locate;
 mod open;
 mod plan;
+mod prune;
 mod read;
+mod state;
 
 /// What to do where another process holds a lock.
 const WAIT_HINT: &str =

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ClassArgs {
     /// What goes; repeat it for several classes.
-    #[arg(long = "class", value_name = "CLASS", value_parser = classes(), required = true)]
+    #[arg(long = "class", value_name = "CLASS", value_parser = classes())]
     pub(crate) classes: Vec<Class>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct ClassArgs {
 pub(crate) struct SessionArgs {
     /// Only this session; repeat it for several.
     #[arg(long = "session", value_name = "ID")]
-    sessions: Vec<SessionId>,
+    pub(crate) sessions: Vec<SessionId>,
     /// Only sessions of this project; repeat it for several.
     #[arg(long = "project", value_name = "ID")]
     projects: Vec<ProjectId>,
@@ -51,7 +51,7 @@ pub(crate) struct ReachArgs {
     newest_turn: bool,
     /// Take the other messages of a session whose newest turn was interrupted and is not running.
     #[arg(long)]
-    interrupted: bool,
+    pub(crate) interrupted: bool,
     /// Let `sessions` take archived sessions.
     #[arg(long)]
     archived: bool,

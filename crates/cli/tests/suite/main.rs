@@ -6,6 +6,7 @@ mod documents;
 mod folder;
 mod locate;
 mod output;
+mod preview;
 mod program;
 mod reading;
 mod scene;

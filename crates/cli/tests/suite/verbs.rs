@@ -28,7 +28,11 @@ impl Verb {
 }
 
 /// Verbs that only read.
-pub(crate) const READING: &[Verb] = &[Verb::new("sessions", &[], 4), Verb::new("show", &["ses_none"], 2)];
+pub(crate) const READING: &[Verb] = &[
+    Verb::new("sessions", &[], 4),
+    Verb::new("show", &["ses_none"], 2),
+    Verb::new("preview", &["--class", "events"], 4),
+];
 
 /// Every verb.
 pub(crate) const VERBS: &[Verb] = READING;
