@@ -255,6 +255,20 @@ impl WriteDatabase {
     }
 }
 
+/// Keeps a file registered as written by this process; declare it after the connection, so that it outlives it.
+#[derive(Debug)]
+pub(crate) struct Writing(#[expect(dead_code, reason = "held for its drop")] Registration);
+
+impl Writing {
+    /// Registers `file` before a connection to it is opened outside this module.
+    ///
+    /// # Errors
+    /// [`OpenErrorKind::HeldForReading`] while this process has it open through [`ReadDatabase`].
+    pub(crate) fn register(file: &DatabaseFile) -> Result<Self, OpenErrorKind> {
+        Registration::new(file.id(), file.is_wal(), Use::Writing).map(Self)
+    }
+}
+
 /// A reading connection without any look at what the file holds.
 pub(crate) fn open_reading(
     file: &DatabaseFile,
@@ -321,7 +335,7 @@ pub(crate) fn settle(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "temp_store", "FILE")
 }
 
-fn ensure_layout(schema: &Schema) -> Result<(), OpenErrorKind> {
+pub(crate) fn ensure_layout(schema: &Schema) -> Result<(), OpenErrorKind> {
     let layouts = schema.layouts();
     if !layouts.v1 && !layouts.v2 {
         let found = schema.tables().keys().take(NAMES_MAX).cloned().collect();
@@ -335,7 +349,7 @@ fn ensure_layout(schema: &Schema) -> Result<(), OpenErrorKind> {
     Err(OpenErrorKind::UnknownLayout { missing })
 }
 
-fn ensure_writable(file: &DatabaseFile) -> Result<(), OpenErrorKind> {
+pub(crate) fn ensure_writable(file: &DatabaseFile) -> Result<(), OpenErrorKind> {
     use rustix::fs::{Access as Permission, access};
     if let Some(name) = file.network_file_system() {
         return Err(OpenErrorKind::NetworkFileSystem { name });
@@ -370,7 +384,7 @@ fn explain(kind: OpenErrorKind, file: &DatabaseFile) -> OpenErrorKind {
 
 /// The path as the path of a URI: every byte outside the unreserved set and `/` is escaped, so `?`, `#`, `%`, spaces, newlines and
 /// bytes that are not UTF-8 reach SQLite as they are.
-fn percent_encoded(path: &Path) -> String {
+pub(crate) fn percent_encoded(path: &Path) -> String {
     let mut encoded = String::new();
     for &byte in path.as_os_str().as_encoded_bytes() {
         match byte {

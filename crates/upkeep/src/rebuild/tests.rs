@@ -1,0 +1,4 @@
+//! Tests of the whole rebuild: what comes out, and every cell of `docs/spec/rebuild-protocol.md`.
+
+mod content;
+mod sample;

@@ -1,0 +1,201 @@
+//! Proving that the new file holds exactly what survives, before it takes over.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use rusqlite::Connection;
+
+use crate::rebuild::connect;
+use crate::rebuild::copy::CopiedTable;
+use crate::rebuild::encoded::{Digest, Digester, encode};
+use crate::rebuild::error::{Doing, RebuildErrorKind};
+use crate::rebuild::rewrite::Verbatim;
+use crate::rebuild::rows::{Cell, RowSink, Survivors, TableReader};
+use crate::rebuild::shape::{TableShape, entries, quoted};
+
+/// Settings that must be the same in both files.
+const SETTINGS: [&str; 5] = ["page_size", "auto_vacuum", "application_id", "user_version", "encoding"];
+
+/// Compares the file at `new_path` with what was copied from `source`, and checks it by itself. The work on the new file is split over two threads.
+pub(crate) fn verify(source: &Connection, new_path: &Path, tables: &mut [CopiedTable]) -> Result<(), RebuildErrorKind> {
+    let expected = compare(source, new_path, tables)?;
+    for (table, digest) in tables.iter_mut().zip(expected) {
+        table.digest = Some(digest);
+    }
+    Ok(())
+}
+
+/// The digests that both files have.
+fn compare(source: &Connection, new_path: &Path, tables: &[CopiedTable]) -> Result<Vec<Digest>, RebuildErrorKind> {
+    let queue = Queue { new_path, tables, next: AtomicUsize::new(0), digests: Mutex::new(vec![None; tables.len()]) };
+    thread::scope(|scope| {
+        let second = scope.spawn(|| queue.work());
+        let expected = expect(source, new_path, tables);
+        let first = queue.work();
+        second.join().unwrap_or(Err(failed("a verifying thread died")))?;
+        first?;
+        let digests = queue.digests.lock().map_err(|_| failed("a verifying thread died"))?;
+        let expected = expected?;
+        for ((table, expected), found) in tables.iter().zip(&expected).zip(digests.iter()) {
+            if Some(*expected) != *found {
+                return Err(failed(format!("the rows of table {} differ", table.shape.name)));
+            }
+        }
+        Ok(expected)
+    })
+}
+
+fn failed(what: impl Into<String>) -> RebuildErrorKind {
+    RebuildErrorKind::Verification(what.into())
+}
+
+/// What the tables must hold, and everything that needs both files. Only one thread may use the connection that holds the lock.
+fn expect(
+    source: &Connection,
+    new_path: &Path,
+    tables: &[CopiedTable],
+) -> Result<Vec<Digest>, RebuildErrorKind> {
+    let new = connect::resting(new_path).doing("opening the new file")?;
+    compare_schemas(source, &new)?;
+    let mut digests = Vec::with_capacity(tables.len());
+    for table in tables {
+        let digest = match table.digest {
+            Some(digest) => digest,
+            None => digest_of(source, &table.shape)?,
+        };
+        ensure_count(source, table, digest)?;
+        digests.push(digest);
+    }
+    for table in tables {
+        ensure_keys_no_worse(source, &new, &table.shape.name)?;
+    }
+    Ok(digests)
+}
+
+fn compare_schemas(source: &Connection, new: &Connection) -> Result<(), RebuildErrorKind> {
+    let (mut old_entries, mut new_entries) = (entries(source)?, entries(new)?);
+    old_entries.sort();
+    new_entries.sort();
+    if old_entries != new_entries {
+        return Err(failed("the schemas differ"));
+    }
+    for setting in SETTINGS {
+        let read = |db: &Connection| {
+            db.query_row(&format!("SELECT CAST({setting} AS TEXT) FROM pragma_{setting}"), [], |row| row.get::<_, String>(0))
+                .doing("comparing settings")
+        };
+        if read(source)? != read(new)? {
+            return Err(failed(format!("the setting {setting} differs")));
+        }
+    }
+    Ok(())
+}
+
+/// The rows of a table number as many as were there less those that go: counted by SQLite, not by the code that skipped them.
+fn ensure_count(source: &Connection, table: &CopiedTable, digest: Digest) -> Result<(), RebuildErrorKind> {
+    let sql = format!("SELECT count(*) FROM {}", table.shape.quoted());
+    let rows: i64 = source.query_row(&sql, [], |row| row.get(0)).doing("counting rows")?;
+    if rows.cast_unsigned().checked_sub(table.survivors.dropped_count()) == Some(digest.rows) {
+        Ok(())
+    } else {
+        Err(failed(format!("the number of rows of table {} is not as planned", table.shape.name)))
+    }
+}
+
+/// One row of `foreign_key_check`: rowid, parent, which key.
+type Violation = (Option<i64>, String, i64);
+
+/// Every broken reference of the new file must be broken in the old one too. Both lists come in the same order, so neither is held.
+fn ensure_keys_no_worse(source: &Connection, new: &Connection, table: &str) -> Result<(), RebuildErrorKind> {
+    let sql = format!("PRAGMA foreign_key_check({})", quoted(table));
+    let mut check = new.prepare(&sql).doing("checking references")?;
+    let mut found = check.query_map([], violation).doing("checking references")?;
+    let Some(mut next) = found.next() else { return Ok(()) };
+    let mut old_check = source.prepare(&sql).doing("checking references")?;
+    let mut old = old_check.query_map([], violation).doing("checking references")?;
+    loop {
+        match next {
+            // A key that cannot be checked at all (its parent lacks the index) could not be checked before either.
+            Err(_) if old.any(|entry| entry.is_err()) => return Ok(()),
+            Err(error) => return Err(error).doing("checking references"),
+            Ok(worse) if !old.any(|entry| entry.is_ok_and(|entry| entry == worse)) => {
+                return Err(failed(format!("rows of table {table} would lose what they refer to")));
+            }
+            Ok(_) => {}
+        }
+        next = match found.next() {
+            Some(entry) => entry,
+            None => return Ok(()),
+        };
+    }
+}
+
+fn violation(row: &rusqlite::Row<'_>) -> rusqlite::Result<Violation> {
+    Ok((row.get(1)?, row.get(2)?, row.get(3)?))
+}
+
+/// The digest of all rows of a table.
+pub(crate) fn digest_of(db: &Connection, shape: &TableShape) -> Result<Digest, RebuildErrorKind> {
+    let everything = Survivors::default();
+    let mut sink = DigestSink::default();
+    TableReader::new(db, shape, &everything, &Verbatim)?.read(&mut sink)?;
+    Ok(sink.digester.finish())
+}
+
+/// Takes the digest of rows as they are read.
+#[derive(Default)]
+struct DigestSink {
+    digester: Digester,
+    row: Vec<u8>,
+}
+
+impl RowSink for DigestSink {
+    fn row(&mut self, rowid: Option<i64>, cells: &[Cell<'_>]) -> Result<(), RebuildErrorKind> {
+        self.row.clear();
+        encode(rowid, cells, &mut self.row);
+        self.digester.add(1, &self.row);
+        Ok(())
+    }
+
+    fn chunk(&mut self, bytes: &[u8]) -> Result<(), RebuildErrorKind> {
+        self.digester.add(0, bytes);
+        Ok(())
+    }
+}
+
+/// What is to be done with the new file alone: for each table its digest, then its integrity; then the schema's.
+struct Queue<'a> {
+    new_path: &'a Path,
+    tables: &'a [CopiedTable],
+    next: AtomicUsize,
+    digests: Mutex<Vec<Option<Digest>>>,
+}
+
+impl Queue<'_> {
+    fn work(&self) -> Result<(), RebuildErrorKind> {
+        let new = connect::resting(self.new_path).doing("opening the new file")?;
+        let tables = self.tables.len();
+        loop {
+            let task = self.next.fetch_add(1, Ordering::Relaxed);
+            if task < tables {
+                let digest = digest_of(&new, &self.tables[task].shape)?;
+                let mut digests = self.digests.lock().map_err(|_| failed("a verifying thread died"))?;
+                digests[task] = Some(digest);
+            } else if task < 2 * tables {
+                ensure_integrity(&new, &self.tables[task - tables].shape.name)?;
+            } else if task == 2 * tables {
+                ensure_integrity(&new, "sqlite_schema")?;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn ensure_integrity(new: &Connection, table: &str) -> Result<(), RebuildErrorKind> {
+    let sql = format!("PRAGMA integrity_check({})", quoted(table));
+    let answer: String = new.query_row(&sql, [], |row| row.get(0)).doing("checking the new file")?;
+    if answer == "ok" { Ok(()) } else { Err(failed(format!("table {table} fails integrity_check"))) }
+}
