@@ -41,7 +41,9 @@ pub fn own_descriptors(file: FileIdentity) -> io::Result<Vec<RawFd>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc/self/fd")? {
         let entry = entry?;
-        let Some(descriptor) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Some(descriptor) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
         // The link may be gone again: the listing has a descriptor of its own, and other threads come and go.
         if FileIdentity::of(&entry.path()).is_ok_and(|identity| identity == file) {
             found.push(descriptor);
@@ -135,9 +137,8 @@ mod system {
     pub(super) fn start_write_back(file: &File, offset: u64, length: u64) {
         let (Ok(offset), Ok(length)) = (offset.try_into(), length.try_into()) else { return };
         #[expect(unsafe_code, reason = "integers only; the descriptor is open as long as `file` is borrowed")]
-        let _hint = unsafe {
-            libc::sync_file_range(file.as_raw_fd(), offset, length, libc::SYNC_FILE_RANGE_WRITE)
-        };
+        let _hint =
+            unsafe { libc::sync_file_range(file.as_raw_fd(), offset, length, libc::SYNC_FILE_RANGE_WRITE) };
     }
 
     fn control(descriptor: RawFd, command: libc::c_int, argument: libc::c_int) -> io::Result<libc::c_int> {

@@ -7,7 +7,6 @@
 //! The new file needs its own bytes of free disk beside the database, and where indexes are large SQLite sorts them in the system's
 //! temporary folder (`SQLITE_TMPDIR`, `TMPDIR`).
 
-use std::error::Error;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -16,7 +15,7 @@ use rusqlite::Connection;
 
 use crate::DatabaseFile;
 use crate::observer::Observer;
-use crate::plan::Plan;
+use crate::plan::{self, Plan, PlanErrorKind, Selection};
 use crate::schema::Schema;
 
 mod attributes;
@@ -67,8 +66,31 @@ pub struct RebuildOptions {
     pub confirmed: Option<Plan>,
 }
 
+/// Rewrites the database at `path` without what `selection` takes. Nobody may have it open.
+///
+/// # Errors
+/// [`RebuildError`]; the database is as it was, unless its kind says otherwise.
+pub fn run(
+    path: &Path,
+    selection: &Selection,
+    options: &RebuildOptions,
+    observer: &dyn Observer,
+) -> Result<RebuildReport, RebuildError> {
+    let planner = |db: &Connection, schema: &Schema| {
+        plan::compute(db, schema, selection, observer).map_err(|error| {
+            if matches!(error.kind, PlanErrorKind::Cancelled) {
+                RebuildErrorKind::Cancelled
+            } else {
+                RebuildErrorKind::Plan(Box::new(error))
+            }
+        })
+    };
+    let rebuild = Rebuild { options, planner: &planner, rewriter: &rewrite::ByClass, observer };
+    rebuild.run(path).map_err(|kind| kind.at(path))
+}
+
 /// Makes the plan under the lock.
-type Planner<'a> = dyn Fn(&Connection, &Schema) -> Result<Plan, Box<dyn Error + Send + Sync>> + 'a;
+type Planner<'a> = dyn Fn(&Connection, &Schema) -> Result<Plan, RebuildErrorKind> + 'a;
 
 /// Everything that a rebuild does besides what it is given.
 struct Rebuild<'a> {
@@ -110,7 +132,7 @@ impl Rebuild<'_> {
         self.reached(Step::Swept)?;
         let mut meter = Meter::start();
         let mut phases = ByPhase::default();
-        let plan = (self.planner)(source, &schema).map_err(RebuildErrorKind::Plan)?;
+        let plan = (self.planner)(source, &schema)?;
         if self.options.confirmed.as_ref().is_some_and(|confirmed| *confirmed != plan) {
             return Err(RebuildErrorKind::PlanChanged);
         }
@@ -121,14 +143,17 @@ impl Rebuild<'_> {
         self.reached(Step::Planned)?;
         let new = TemporaryFile::create(locked.file().path()).doing("creating the new file")?;
         let mut tables = self.fill(locked, &new, &plan, &forecast, &mut phases, &mut meter)?;
-        self.sync(locked, &new)?;
+        sync(locked, &new)?;
         phases.sync = meter.lap();
         self.reached(Step::Synced)?;
         verify::verify(source, new.path(), &mut tables)?;
         phases.verify = meter.lap();
         self.reached(Step::Verified)?;
         let bytes_before = forecast.bytes_before;
-        Ok(Built { new, summary: Summary { tables: table_reports(&tables), plan, phases, meter, swept, bytes_before } })
+        Ok(Built {
+            new,
+            summary: Summary { tables: table_reports(&tables), plan, phases, meter, swept, bytes_before },
+        })
     }
 
     fn fill(
@@ -157,21 +182,22 @@ impl Rebuild<'_> {
         self.reached(Step::Copied)?;
         let db = new_file::open(new.path())?;
         let entries = shape::entries(source)?;
-        watch("building indexes", db.get_interrupt_handle()).during(|| new_file::finish_schema(&db, &entries))?;
+        watch("building indexes", db.get_interrupt_handle())
+            .during(|| new_file::finish_schema(&db, &entries))?;
         db.close().map_err(|(_, error)| error).doing("closing the new file")?;
         phases.index = meter.lap();
         self.reached(Step::Indexed)?;
         Ok(tables)
     }
+}
 
-    /// Gives the new file its journal mode, owner and mode, and puts it on the disk with its name.
-    fn sync(&self, locked: &ExclusiveDatabase, new: &TemporaryFile) -> Result<(), RebuildErrorKind> {
-        let file = File::options().read(true).write(true).open(new.path()).doing("opening the new file")?;
-        new_file::set_journal_mode(&file, locked.file().is_wal()).doing("writing the header of the new file")?;
-        attributes::copy(locked.file().path(), &file).doing("keeping owner and mode")?;
-        file.sync_all().doing("putting the new file on the disk")?;
-        place::sync_folder(new.path()).doing("putting the folder on the disk")
-    }
+/// Gives the new file its journal mode, owner and mode, and puts it on the disk with its name.
+fn sync(locked: &ExclusiveDatabase, new: &TemporaryFile) -> Result<(), RebuildErrorKind> {
+    let file = File::options().read(true).write(true).open(new.path()).doing("opening the new file")?;
+    new_file::set_journal_mode(&file, locked.file().is_wal()).doing("writing the header of the new file")?;
+    attributes::copy(locked.file().path(), &file).doing("keeping owner and mode")?;
+    file.sync_all().doing("putting the new file on the disk")?;
+    place::sync_folder(new.path()).doing("putting the folder on the disk")
 }
 
 /// A verified new file, and what was done for it.

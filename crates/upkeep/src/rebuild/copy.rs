@@ -16,7 +16,7 @@ use crate::rebuild::large::{LargeRow, Placeholder, patch};
 use crate::rebuild::new_file;
 use crate::rebuild::rewrite::Rewriter;
 use crate::rebuild::rows::{Cell, Counts, RowSink, Survivors, TableReader};
-use crate::rebuild::shape::{TableShape, entries};
+use crate::rebuild::shape::{Entry, TableShape, entries};
 
 /// Bytes after which a batch of rows goes to the writing thread.
 const BATCH_BYTES: usize = 256 << 10;
@@ -43,13 +43,15 @@ pub(crate) fn tables(source: &Connection, plan: &Plan) -> Result<Vec<CopiedTable
     let mut fates: BTreeMap<&str, Survivors> =
         plan.fates.iter().map(|(table, fate)| (*table, Survivors::of(fate))).collect();
     let mut tables = Vec::new();
-    for entry in entries(source)?.into_iter().filter(|entry| entry.is_table_with_pages()) {
+    for entry in entries(source)?.into_iter().filter(Entry::is_table_with_pages) {
         let shape = TableShape::read(source, &entry.name)?;
         let survivors = fates.remove(entry.name.as_str()).unwrap_or_default();
         tables.push(CopiedTable { shape, survivors, counts: Counts::default(), digest: None });
     }
     if let Some(missing) = fates.keys().next() {
-        return Err(RebuildErrorKind::Unsupported(format!("the plan names table {missing}, which is not there")));
+        return Err(RebuildErrorKind::Unsupported(format!(
+            "the plan names table {missing}, which is not there"
+        )));
     }
     // Loading a table with AUTOINCREMENT moves its counter, so the counters come last.
     tables.sort_by_key(|table| table.shape.name == "sqlite_sequence");
@@ -71,7 +73,11 @@ pub(crate) fn copy(
 }
 
 /// Moves tables that stay whole. Without a WHERE clause SQLite moves records without decoding them, in constant memory.
-fn move_records(source: &Connection, new_path: &Path, tables: &[&CopiedTable]) -> Result<(), RebuildErrorKind> {
+fn move_records(
+    source: &Connection,
+    new_path: &Path,
+    tables: &[&CopiedTable],
+) -> Result<(), RebuildErrorKind> {
     source
         .execute(&format!("ATTACH ?1 AS {ATTACHED}"), [PathText(new_path)])
         .doing("attaching the new file")?;
@@ -112,9 +118,15 @@ fn copy_rows(
     let shapes: Vec<TableShape> = tables.iter().map(|table| table.shape.clone()).collect();
     let (sender, receiver) = sync_channel(BATCHES_MAX);
     let (read, written) = thread::scope(|scope| {
-        let writer = scope.spawn(|| Writer { shapes: &shapes }.write(new_path, receiver));
-        let read = read_tables(source, tables, rewriter, sender);
-        let written = writer.join().unwrap_or(Err(RebuildErrorKind::Verification("the writing thread died".into())));
+        // Each end of the channel goes when its thread is done, so that neither waits for the other after an error.
+        let writer = scope.spawn(|| {
+            let receiver = receiver;
+            Writer { shapes: &shapes }.write(new_path, &receiver)
+        });
+        let read = read_tables(source, tables, rewriter, &sender);
+        drop(sender);
+        let written =
+            writer.join().unwrap_or(Err(RebuildErrorKind::Verification("the writing thread died".into())));
         (read, written)
     });
     // Where the writer stopped, the reader only saw that nobody listens.
@@ -130,10 +142,10 @@ fn read_tables(
     source: &Connection,
     tables: &mut [&mut CopiedTable],
     rewriter: &dyn Rewriter,
-    sender: SyncSender<Message>,
+    sender: &SyncSender<Message>,
 ) -> Result<(), RebuildErrorKind> {
     for (index, table) in tables.iter_mut().enumerate() {
-        let mut batches = Batches { sender: &sender, rows: 0, bytes: Vec::new(), digester: Digester::default() };
+        let mut batches = Batches { sender, rows: 0, bytes: Vec::new(), digester: Digester::default() };
         batches.send(Message::Table(index))?;
         let reader = TableReader::new(source, &table.shape, &table.survivors, rewriter)?;
         table.counts = reader.read(&mut batches)?;
@@ -153,7 +165,9 @@ struct Batches<'a> {
 
 impl Batches<'_> {
     fn send(&self, message: Message) -> Result<(), RebuildErrorKind> {
-        self.sender.send(message).map_err(|_| RebuildErrorKind::Verification("the writing thread stopped".into()))
+        self.sender
+            .send(message)
+            .map_err(|_| RebuildErrorKind::Verification("the writing thread stopped".into()))
     }
 
     fn flush(&mut self) -> Result<(), RebuildErrorKind> {
@@ -194,8 +208,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Writes what arrives; the answer lists the rows whose heads have to be patched.
-    #[expect(clippy::needless_pass_by_value, reason = "the channel must close when this thread stops")]
-    fn write(&self, path: &Path, messages: Receiver<Message>) -> Result<Vec<LargeRow>, RebuildErrorKind> {
+    fn write(&self, path: &Path, messages: &Receiver<Message>) -> Result<Vec<LargeRow>, RebuildErrorKind> {
         let db = new_file::open(path)?;
         db.execute_batch("BEGIN").doing("writing rows")?;
         let mut large = Vec::new();
@@ -207,7 +220,7 @@ impl Writer<'_> {
                     insert_rows(insert, &self.shapes[*index], &bytes).doing("writing rows")?;
                 }
                 (Message::Large(row), Some((index, insert))) => {
-                    large.extend(self.write_large(&db, *index, insert, &row, &messages)?);
+                    large.extend(self.write_large(&db, *index, insert, &row, messages)?);
                 }
                 (Message::Rows(_) | Message::Large(_) | Message::Chunk(_), _) => return Err(out_of_order()),
             }
@@ -218,7 +231,11 @@ impl Writer<'_> {
         Ok(large)
     }
 
-    fn begin_table<'db>(&self, db: &'db Connection, index: usize) -> Result<Statement<'db>, RebuildErrorKind> {
+    fn begin_table<'db>(
+        &self,
+        db: &'db Connection,
+        index: usize,
+    ) -> Result<Statement<'db>, RebuildErrorKind> {
         let shape = &self.shapes[index];
         if shape.name == "sqlite_sequence" {
             db.execute_batch("DELETE FROM sqlite_sequence").doing("writing rows")?;
@@ -254,9 +271,8 @@ impl Writer<'_> {
         };
         bind(insert).doing("writing a large row")?;
         let column = shape.columns[placeholder.column].as_str();
-        let mut blob = db
-            .blob_open(MAIN_DB, shape.name.as_str(), column, rowid, false)
-            .doing("writing a large row")?;
+        let mut blob =
+            db.blob_open(MAIN_DB, shape.name.as_str(), column, rowid, false).doing("writing a large row")?;
         let mut at = 0;
         while at < placeholder.length {
             let Ok(Message::Chunk(bytes)) = messages.recv() else { return Err(out_of_order()) };

@@ -69,7 +69,9 @@ impl<'a> Decoder<'a> {
             REAL => Cell::Value(ValueRef::Real(f64::from_bits(u64::from_le_bytes(self.eight()?)))),
             TEXT => Cell::Value(ValueRef::Text(self.sized()?)),
             BLOB => Cell::Value(ValueRef::Blob(self.sized()?)),
-            large => Cell::Large { is_text: large == LARGE + TEXT, length: u64::from_le_bytes(self.eight()?) },
+            large => {
+                Cell::Large { is_text: large == LARGE + TEXT, length: u64::from_le_bytes(self.eight()?) }
+            }
         })
     }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use crate::OpenErrorKind;
 use crate::holders::Holder;
 use crate::os::LeaseRefused;
+use crate::plan::PlanError;
 
 /// An offline rewrite that did not happen. Unless the kind says otherwise the database is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +28,9 @@ pub enum RebuildErrorKind {
     #[error("cannot open the database: {0}")]
     Open(OpenErrorKind),
     /// Locks, leases and the exchange of names are only safe on a local file system.
-    #[error("on a file system of type {file_system}, where locks cannot be relied on; copy the database to a local disk first")]
+    #[error(
+        "on a file system of type {file_system}, where locks cannot be relied on; copy the database to a local disk first"
+    )]
     NetworkFileSystem {
         /// Its name.
         file_system: &'static str,
@@ -66,7 +69,9 @@ pub enum RebuildErrorKind {
     #[error("the file system cannot exchange two names; copying back in place would work here")]
     NoExchange,
     /// Too little would come free.
-    #[error("nothing to gain: {free_bytes} bytes in free pages, {planned_bytes} bytes planned to go, of {file_bytes}")]
+    #[error(
+        "nothing to gain: {free_bytes} bytes in free pages, {planned_bytes} bytes planned to go, of {file_bytes}"
+    )]
     NothingToGain {
         /// Bytes of free pages.
         free_bytes: u64,
@@ -87,8 +92,8 @@ pub enum RebuildErrorKind {
     #[error("changed since the plan was shown; look at the new plan first")]
     PlanChanged,
     /// The plan could not be made.
-    #[error("cannot plan: {0}")]
-    Plan(Box<dyn std::error::Error + Send + Sync>),
+    #[error("{0}")]
+    Plan(Box<PlanError>),
     /// The database holds something that would not survive.
     #[error("not supported: {0}")]
     Unsupported(String),

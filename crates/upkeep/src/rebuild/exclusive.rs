@@ -40,7 +40,14 @@ impl ExclusiveDatabase {
         if connection.is_readonly("main").doing("asking for write access")? {
             return Err(RebuildErrorKind::Open(OpenErrorKind::PermissionDenied));
         }
-        Ok(Self { connection, file, identity, locked_at: Instant::now(), log_bytes_at_lock, _writing: writing })
+        Ok(Self {
+            connection,
+            file,
+            identity,
+            locked_at: Instant::now(),
+            log_bytes_at_lock,
+            _writing: writing,
+        })
     }
 
     fn connect(file: &DatabaseFile) -> Result<Connection, OpenErrorKind> {
@@ -51,9 +58,10 @@ impl ExclusiveDatabase {
     }
 
     fn refusal(file: &DatabaseFile, kind: OpenErrorKind) -> RebuildErrorKind {
-        match kind {
-            OpenErrorKind::Busy => RebuildErrorKind::InUse { holders: Named(file.holders()) },
-            kind => RebuildErrorKind::Open(kind),
+        if matches!(kind, OpenErrorKind::Busy) {
+            RebuildErrorKind::InUse { holders: Named(file.holders()) }
+        } else {
+            RebuildErrorKind::Open(kind)
         }
     }
 
@@ -87,11 +95,6 @@ impl ExclusiveDatabase {
         log_bytes(&self.file).saturating_sub(self.log_bytes_at_lock)
     }
 
-    /// Bytes of the log when the lock was asked for.
-    pub(crate) fn log_bytes_at_lock(&self) -> u64 {
-        self.log_bytes_at_lock
-    }
-
     /// The tables; refuses a database that is not OpenCode's.
     pub(crate) fn schema(&self) -> Result<Schema, RebuildErrorKind> {
         let schema = Schema::read(&self.connection).doing("reading the schema")?;
@@ -119,10 +122,14 @@ impl ExclusiveDatabase {
         }
         // Whatever lies under these names would be read into the file that takes the path.
         if log_bytes(&self.file) != 0 {
-            return Err(RebuildErrorKind::Unsupported("a log that does not belong to the database is beside it".into()));
+            return Err(RebuildErrorKind::Unsupported(
+                "a log that does not belong to the database is beside it".into(),
+            ));
         }
         if is_hot_journal(&self.file) {
-            return Err(RebuildErrorKind::Unsupported("an unfinished rollback journal is beside the database".into()));
+            return Err(RebuildErrorKind::Unsupported(
+                "an unfinished rollback journal is beside the database".into(),
+            ));
         }
         Ok(())
     }
@@ -132,7 +139,7 @@ fn log_bytes(file: &DatabaseFile) -> u64 {
     fs::metadata(file.beside("-wal")).map_or(0, |found| found.len())
 }
 
-/// A journal whose header was zeroed is finished and harmless (SQLite, "locking_mode=EXCLUSIVE").
+/// A journal whose header was zeroed is finished and harmless (SQLite, "pragma `locking_mode`").
 fn is_hot_journal(file: &DatabaseFile) -> bool {
     let mut first = [0_u8];
     let read = fs::File::open(file.beside("-journal")).and_then(|mut journal| journal.read(&mut first));

@@ -105,6 +105,10 @@ impl Forecast {
         let needed = if in_place { self.room_in_place } else { self.room_by_lease };
         let needed_bytes = needed.get().saturating_add(ROOM_BYTES_SPARE);
         let free_bytes = self.free_disk.get();
-        if needed_bytes <= free_bytes { Ok(()) } else { Err(RebuildErrorKind::NoRoom { needed_bytes, free_bytes }) }
+        if needed_bytes <= free_bytes {
+            Ok(())
+        } else {
+            Err(RebuildErrorKind::NoRoom { needed_bytes, free_bytes })
+        }
     }
 }

@@ -78,9 +78,10 @@ impl Placeholder {
             Cell::Value(value) => StandIn::Value(value),
             Cell::Large { .. } => StandIn::Zeros(0),
         });
-        let behind = self.is_text.iter().map(|is_text| {
-            StandIn::Value(if *is_text { ValueRef::Text(b"") } else { ValueRef::Integer(0) })
-        });
+        let behind = self
+            .is_text
+            .iter()
+            .map(|is_text| StandIn::Value(if *is_text { ValueRef::Text(b"") } else { ValueRef::Integer(0) }));
         before.chain([StandIn::Zeros(zeros)]).chain(behind).collect()
     }
 }
@@ -98,7 +99,8 @@ impl ToSql for StandIn<'_> {
         Ok(match self {
             Self::Value(value) => ToSqlOutput::Borrowed(*value),
             Self::Zeros(length) => ToSqlOutput::ZeroBlob(
-                i32::try_from(*length).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?,
+                i32::try_from(*length)
+                    .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?,
             ),
         })
     }
@@ -107,7 +109,9 @@ impl ToSql for StandIn<'_> {
 /// Bytes that the type of a cell takes in the head.
 fn type_bytes(cell: &Cell<'_>) -> usize {
     match *cell {
-        Cell::Value(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => varint(bytes.len() as u64 * 2 + 13).len(),
+        Cell::Value(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
+            varint(bytes.len() as u64 * 2 + 13).len()
+        }
         Cell::Value(_) => 1,
         Cell::Large { length, .. } => varint(length * 2 + 13).len(),
     }
@@ -172,10 +176,9 @@ pub(crate) fn patch(path: &Path, shapes: &[TableShape], large: &[LargeRow]) -> R
     let pages = Pages { file, page_bytes };
     for row in large {
         let root = roots.get(row.table).copied().unwrap_or_default();
-        pages
-            .patch(root, row)
-            .doing("writing the head of a large row")?
-            .ok_or_else(|| RebuildErrorKind::Verification("a large row is not where it was written".into()))?;
+        pages.patch(root, row).doing("writing the head of a large row")?.ok_or_else(|| {
+            RebuildErrorKind::Verification("a large row is not where it was written".into())
+        })?;
     }
     Ok(())
 }

@@ -75,7 +75,9 @@ fn create_internal(db: &Connection, table: &Entry) -> Result<(), RebuildErrorKin
             "CREATE TABLE {STAND_IN}sequence (id INTEGER PRIMARY KEY AUTOINCREMENT); DROP TABLE {STAND_IN}sequence"
         );
         let exists: bool = db
-            .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'", [], |row| row.get(0))
+            .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'", [], |row| {
+                row.get(0)
+            })
             .doing("creating a table")?;
         return if exists { Ok(()) } else { db.execute_batch(&sql).doing("creating a table") };
     }
@@ -84,7 +86,10 @@ fn create_internal(db: &Connection, table: &Entry) -> Result<(), RebuildErrorKin
         return Err(RebuildErrorKind::Unsupported(format!("table {} has no columns", table.name)));
     };
     let create = || -> rusqlite::Result<()> {
-        db.execute_batch(&format!("CREATE TABLE {} {columns}; PRAGMA writable_schema = ON", quoted(&stand_in)))?;
+        db.execute_batch(&format!(
+            "CREATE TABLE {} {columns}; PRAGMA writable_schema = ON",
+            quoted(&stand_in)
+        ))?;
         db.execute(
             "UPDATE sqlite_schema SET name = ?1, tbl_name = ?1, sql = ?2 WHERE name = ?3",
             [&table.name, &table.sql, &stand_in],

@@ -53,9 +53,14 @@ fn replication_state(path: &Path) -> Option<PathBuf> {
         own.push(after);
         folder_of(path).join(own)
     };
-    [beside(".", "-litestream"), beside("", "-litestream"), beside("", "-wal.shadow"), beside(".", "-wal.shadow")]
-        .into_iter()
-        .find(|candidate| fs::symlink_metadata(candidate).is_ok())
+    [
+        beside(".", "-litestream"),
+        beside("", "-litestream"),
+        beside("", "-wal.shadow"),
+        beside(".", "-wal.shadow"),
+    ]
+    .into_iter()
+    .find(|candidate| fs::symlink_metadata(candidate).is_ok())
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ fn signed(bits: u64) -> i64 {
 pub(crate) fn stretches(dropped: &RoaringTreemap) -> impl Iterator<Item = (i64, i64)> {
     let sign = 1_u64 << 63;
     let has_negative = dropped.max().is_some_and(|last| last >= sign);
-    let negative = has_negative.then(|| dropped.iter().skip_while(move |id| *id < sign)).into_iter().flatten();
+    let negative =
+        has_negative.then(|| dropped.iter().skip_while(move |id| *id < sign)).into_iter().flatten();
     let positive = dropped.iter().take_while(move |id| *id < sign);
     Stretches { dropped: negative.chain(positive).map(signed).peekable(), next: Some(i64::MIN) }
 }

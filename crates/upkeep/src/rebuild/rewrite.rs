@@ -1,6 +1,10 @@
 //! How the `data` of a row is rewritten for the classes that take a part of it.
 
-use headwater_prune::Classes;
+use headwater_prune::decide::{Author, Item};
+use headwater_prune::{
+    Class, Classes, Facts, Rewrite, RowKind, assistant_items, completion, ensure_not_worse, removable,
+    remove_items, rewrite,
+};
 
 /// The content of a row does not allow what was asked; the row stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +27,79 @@ pub(crate) trait Rewriter: Sync {
 pub(crate) struct Verbatim;
 
 impl Rewriter for Verbatim {
-    fn rewrite(&self, _: &str, _: Option<&str>, _: &[u8], _: Classes) -> Result<Option<Vec<u8>>, Unrewritable> {
+    fn rewrite(
+        &self,
+        _: &str,
+        _: Option<&str>,
+        _: &[u8],
+        _: Classes,
+    ) -> Result<Option<Vec<u8>>, Unrewritable> {
         Ok(None)
+    }
+}
+
+/// By the rules of the classes (P15). A row that OpenCode could decode before can be decoded after (P8b).
+pub(crate) struct ByClass;
+
+impl Rewriter for ByClass {
+    fn rewrite(
+        &self,
+        table: &str,
+        row_type: Option<&str>,
+        data: &[u8],
+        classes: Classes,
+    ) -> Result<Option<Vec<u8>>, Unrewritable> {
+        let kind = match table {
+            "message" => RowKind::Message,
+            "part" => RowKind::Part,
+            "session_message" => RowKind::SessionMessage,
+            _ => return Err(Unrewritable),
+        };
+        let mut changed = None;
+        if classes.has(Class::Technical) && kind == RowKind::SessionMessage {
+            let indexes = technical_items(data)?;
+            if !indexes.is_empty() {
+                changed = Some(remove_items(data, &indexes).map_err(|_| Unrewritable)?);
+            }
+        }
+        let current = changed.as_deref().unwrap_or(data);
+        match rewrite(kind, current, classes).map_err(|_| Unrewritable)? {
+            Rewrite::Changed(shorter) => changed = Some(shorter),
+            Rewrite::Unchanged => {}
+        }
+        if let Some(after) = &changed {
+            ensure_not_worse(kind, row_type, data, after).map_err(|_| Unrewritable)?;
+        }
+        Ok(changed)
+    }
+}
+
+/// The items that may go, decided on the whole row: a plan may have seen only its beginning (P4).
+fn technical_items(data: &[u8]) -> Result<Vec<u32>, Unrewritable> {
+    let Facts::Known(completed) = completion(data, true) else { return Err(Unrewritable) };
+    let author = Author::Assistant { is_completed: completed.is_some() };
+    let items = assistant_items(data).map_err(|_| Unrewritable)?;
+    removable(author, items.iter().map(Item::from)).map_err(|_| Unrewritable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn technical_items_of_a_2x_row_go_and_the_rest_keeps_its_bytes() {
+        let data = br#"{"time":{"created":1,"completed":2},"agent":"a","model":{"id":"m","providerID":"p"},"content":[{"type":"text","text":"kept  \u00e9"},{"type":"reasoning","text":"gone"}]}"#;
+        let classes = Classes::NONE.with(Class::Technical);
+        let after = ByClass.rewrite("session_message", Some("assistant"), data, classes).unwrap().unwrap();
+        let expected = br#"{"time":{"created":1,"completed":2},"agent":"a","model":{"id":"m","providerID":"p"},"content":[{"type":"text","text":"kept  \u00e9"}]}"#;
+        assert_eq!(String::from_utf8(after).unwrap(), String::from_utf8(expected.to_vec()).unwrap());
+    }
+
+    #[test]
+    fn rows_of_other_tables_and_broken_rows_stay() {
+        let classes = Classes::NONE.with(Class::Diffs);
+        assert_eq!(ByClass.rewrite("event", None, b"{}", classes), Err(Unrewritable));
+        assert_eq!(ByClass.rewrite("message", None, b"{\"summary\":", classes), Err(Unrewritable));
+        assert_eq!(ByClass.rewrite("message", None, b"{\"role\":\"user\"}", classes), Ok(None));
     }
 }

@@ -119,14 +119,7 @@ impl<'a> TableReader<'a> {
             let what = format!("table {} has no rowid, and the plan names rows of it by rowid", shape.name);
             return Err(RebuildErrorKind::Unsupported(what));
         }
-        Ok(Self {
-            db,
-            shape,
-            survivors,
-            rewriter,
-            data_column: column("data"),
-            type_column: column("type"),
-        })
+        Ok(Self { db, shape, survivors, rewriter, data_column: column("data"), type_column: column("type") })
     }
 
     /// Reads all survivors into `sink`, ascending by rowid or key.
@@ -177,16 +170,25 @@ impl<'a> TableReader<'a> {
                 values.push(format!("iif(octet_length({name}) > {LARGE_BYTES}, NULL, {name})"));
             }
         }
-        let large = if large.is_empty() { "0".to_owned() } else { format!("ifnull({}, 0)", large.join(" OR ")) };
-        let survives =
-            if self.survivors.dropped.is_empty() { String::new() } else { format!(" AND {SURVIVES}({rowid})") };
+        let large =
+            if large.is_empty() { "0".to_owned() } else { format!("ifnull({}, 0)", large.join(" OR ")) };
+        let survives = if self.survivors.dropped.is_empty() {
+            String::new()
+        } else {
+            format!(" AND {SURVIVES}({rowid})")
+        };
         format!(
             "SELECT {rowid}, {large}, {} FROM {table} WHERE {rowid} BETWEEN ?1 AND ?2{survives} ORDER BY {rowid}",
             values.join(", ")
         )
     }
 
-    fn pass(&self, row: &Row<'_>, sink: &mut dyn RowSink, counts: &mut Counts) -> Result<(), RebuildErrorKind> {
+    fn pass(
+        &self,
+        row: &Row<'_>,
+        sink: &mut dyn RowSink,
+        counts: &mut Counts,
+    ) -> Result<(), RebuildErrorKind> {
         let rowid: Option<i64> = row.get(0).doing("reading a table")?;
         let is_large: bool = row.get(1).doing("reading a table")?;
         let mut cells = Vec::with_capacity(self.shape.columns.len());
@@ -288,7 +290,13 @@ impl<'a> TableReader<'a> {
     fn stream(&self, rowid: i64, column: usize, sink: &mut dyn RowSink) -> Result<(), RebuildErrorKind> {
         let blob = self
             .db
-            .blob_open(rusqlite::MAIN_DB, self.shape.name.as_str(), self.shape.columns[column].as_str(), rowid, true)
+            .blob_open(
+                rusqlite::MAIN_DB,
+                self.shape.name.as_str(),
+                self.shape.columns[column].as_str(),
+                rowid,
+                true,
+            )
             .doing("reading a large row")?;
         let mut buffer = vec![0; CHUNK_BYTES.min(blob.len())];
         let mut offset = 0;

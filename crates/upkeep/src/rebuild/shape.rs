@@ -85,7 +85,8 @@ impl TableShape {
         };
         let mut keys: Vec<(i64, usize)> = Vec::new();
         let mut all_names = Vec::new();
-        let mut statement = db.prepare("SELECT name, type, pk, hidden FROM pragma_table_xinfo(?1) ORDER BY cid")?;
+        let mut statement =
+            db.prepare("SELECT name, type, pk, hidden FROM pragma_table_xinfo(?1) ORDER BY cid")?;
         let mut rows = statement.query([table])?;
         while let Some(row) = rows.next()? {
             let name: String = row.get(0)?;

@@ -58,14 +58,13 @@ pub(crate) fn take_over(
         }
         Err(NotExchanged { new, reason }) => (new, reason),
     };
-    let outcome = match reason {
-        RebuildErrorKind::NoLease { .. } | RebuildErrorKind::NoExchange if in_place && kept.is_none() => {
-            copy_back(&mut locked, &new, observer)
-        }
-        RebuildErrorKind::NoLease { reason: LeaseRefused::OpenElsewhere } => {
-            Err(RebuildErrorKind::InUse { holders: Named(locked.file().holders()) })
-        }
-        other => Err(other),
+    let is_no_exchange = matches!(reason, RebuildErrorKind::NoLease { .. } | RebuildErrorKind::NoExchange);
+    let outcome = if is_no_exchange && in_place && kept.is_none() {
+        copy_back(&mut locked, &new, observer)
+    } else if matches!(reason, RebuildErrorKind::NoLease { reason: LeaseRefused::OpenElsewhere }) {
+        Err(RebuildErrorKind::InUse { holders: Named(locked.file().holders()) })
+    } else {
+        Err(reason)
     };
     let locked_ms = locked.held_ms();
     locked.release();
@@ -124,7 +123,9 @@ fn swap(locked: &ExclusiveDatabase, new: &TemporaryFile, lease: &WriteLease) -> 
     // With the lease whole nobody has the database open, so nobody uses these: an empty log, and an index of it that no one reads.
     for suffix in ["-wal", "-shm"] {
         match fs::remove_file(locked.file().beside(suffix)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).doing("removing the empty log"),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).doing("removing the empty log");
+            }
             _ => {}
         }
     }
@@ -229,10 +230,11 @@ fn copy_back(
             total: Some(pages(progress.pagecount)),
             unit: Unit::Rows,
         });
-        match step {
-            StepResult::Done => break,
-            StepResult::More => {}
-            _ => return Err(RebuildErrorKind::InUse { holders: Named(Vec::new()) }),
+        if step == StepResult::Done {
+            break;
+        }
+        if step != StepResult::More {
+            return Err(RebuildErrorKind::InUse { holders: Named(Vec::new()) });
         }
         if observer.is_cancelled() {
             return Err(RebuildErrorKind::Cancelled);

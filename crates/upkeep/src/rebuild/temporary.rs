@@ -47,12 +47,6 @@ impl TemporaryFile {
         self.is_ours = false;
         std::mem::take(&mut self.path)
     }
-
-    /// Removes the name.
-    pub(crate) fn remove(mut self) -> io::Result<()> {
-        self.is_ours = false;
-        fs::remove_file(&self.path)
-    }
 }
 
 impl Drop for TemporaryFile {
@@ -73,7 +67,8 @@ pub(crate) fn leftovers(database: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in fs::read_dir(folder_of(database))? {
         let entry = entry?;
         let name = entry.file_name();
-        let middle = name.as_bytes().strip_prefix(&start[..]).and_then(|rest| rest.strip_suffix(ENDING.as_bytes()));
+        let middle =
+            name.as_bytes().strip_prefix(&start[..]).and_then(|rest| rest.strip_suffix(ENDING.as_bytes()));
         let is_ours = middle.is_some_and(|middle| {
             !middle.is_empty() && middle.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-')
         });

@@ -19,7 +19,11 @@ use crate::rebuild::shape::{TableShape, entries, quoted};
 const SETTINGS: [&str; 5] = ["page_size", "auto_vacuum", "application_id", "user_version", "encoding"];
 
 /// Compares the file at `new_path` with what was copied from `source`, and checks it by itself. The work on the new file is split over two threads.
-pub(crate) fn verify(source: &Connection, new_path: &Path, tables: &mut [CopiedTable]) -> Result<(), RebuildErrorKind> {
+pub(crate) fn verify(
+    source: &Connection,
+    new_path: &Path,
+    tables: &mut [CopiedTable],
+) -> Result<(), RebuildErrorKind> {
     let expected = compare(source, new_path, tables)?;
     for (table, digest) in tables.iter_mut().zip(expected) {
         table.digest = Some(digest);
@@ -28,8 +32,13 @@ pub(crate) fn verify(source: &Connection, new_path: &Path, tables: &mut [CopiedT
 }
 
 /// The digests that both files have.
-fn compare(source: &Connection, new_path: &Path, tables: &[CopiedTable]) -> Result<Vec<Digest>, RebuildErrorKind> {
-    let queue = Queue { new_path, tables, next: AtomicUsize::new(0), digests: Mutex::new(vec![None; tables.len()]) };
+fn compare(
+    source: &Connection,
+    new_path: &Path,
+    tables: &[CopiedTable],
+) -> Result<Vec<Digest>, RebuildErrorKind> {
+    let queue =
+        Queue { new_path, tables, next: AtomicUsize::new(0), digests: Mutex::new(vec![None; tables.len()]) };
     thread::scope(|scope| {
         let second = scope.spawn(|| queue.work());
         let expected = expect(source, new_path, tables);
@@ -83,8 +92,10 @@ fn compare_schemas(source: &Connection, new: &Connection) -> Result<(), RebuildE
     }
     for setting in SETTINGS {
         let read = |db: &Connection| {
-            db.query_row(&format!("SELECT CAST({setting} AS TEXT) FROM pragma_{setting}"), [], |row| row.get::<_, String>(0))
-                .doing("comparing settings")
+            db.query_row(&format!("SELECT CAST({setting} AS TEXT) FROM pragma_{setting}"), [], |row| {
+                row.get::<_, String>(0)
+            })
+            .doing("comparing settings")
         };
         if read(source)? != read(new)? {
             return Err(failed(format!("the setting {setting} differs")));

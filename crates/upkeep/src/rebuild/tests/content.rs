@@ -106,7 +106,9 @@ fn text_that_is_not_utf8_keeps_its_bytes() {
     sample.rebuild().unwrap();
     let db = fixture::connect(&sample.path);
     let bytes: (String, String) = db
-        .query_row("SELECT hex(data), typeof(data) FROM event WHERE rowid = 5", [], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row("SELECT hex(data), typeof(data) FROM event WHERE rowid = 5", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
         .unwrap();
     assert_eq!(bytes, ("22FF8022".into(), "text".into()));
 }

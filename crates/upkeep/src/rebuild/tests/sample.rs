@@ -81,12 +81,16 @@ fn fill(db: &Connection) {
     db.execute_batch("BEGIN; INSERT INTO event_sequence VALUES ('ses_a', 400, NULL)").unwrap();
     for id in 1..=EVENTS {
         let data = format!("{{\"canary\":\"event {id} {}\"}}", "e".repeat(3000));
-        db.execute("INSERT INTO event VALUES (?1, 'ses_a', ?2, 'message.updated.1', ?3)", (format!("evt_{id:06}"), id, data))
-            .unwrap();
+        db.execute(
+            "INSERT INTO event VALUES (?1, 'ses_a', ?2, 'message.updated.1', ?3)",
+            (format!("evt_{id:06}"), id, data),
+        )
+        .unwrap();
     }
     for id in 0..30 {
         let data = format!("{{\"keep\":{id},\"patch\":\"{}\"}}", "d".repeat(900));
-        db.execute("INSERT INTO message VALUES (?1, 'ses_a', 1, 2, ?2)", (format!("msg_{id:03}"), data)).unwrap();
+        db.execute("INSERT INTO message VALUES (?1, 'ses_a', 1, 2, ?2)", (format!("msg_{id:03}"), data))
+            .unwrap();
     }
     db.execute_batch("COMMIT").unwrap();
 }
@@ -143,8 +147,11 @@ pub(super) fn content(path: &Path) -> BTreeMap<String, Vec<Vec<Value>>> {
 }
 
 pub(super) fn content_of(db: &Connection) -> BTreeMap<String, Vec<Vec<Value>>> {
-    let mut statement =
-        db.prepare("SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'shadow')").unwrap();
+    let mut statement = db
+        .prepare(
+            "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'shadow')",
+        )
+        .unwrap();
     let tables: Vec<(String, bool)> =
         statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect();
     let mut content = BTreeMap::new();
