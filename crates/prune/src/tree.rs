@@ -100,6 +100,14 @@ impl Forest {
         self.tree_of[session]
     }
 
+    /// The sessions whose parent is the session at `session`, as positions in the list.
+    ///
+    /// # Panics
+    /// Where `session` is not a position of the list.
+    pub fn children(&self, session: usize) -> &[usize] {
+        &self.children[session]
+    }
+
     /// The session at `session` and everything below it, parents first. In a loop that is the whole loop.
     ///
     /// # Panics

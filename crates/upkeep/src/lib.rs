@@ -24,6 +24,7 @@ pub mod schema;
 pub mod sessions;
 pub mod show;
 pub mod state;
+pub mod stats;
 mod survey;
 pub mod undo;
 

@@ -22,12 +22,15 @@ pub(crate) mod scope;
 pub(crate) mod whole;
 
 #[cfg(test)]
+mod oracle;
+#[cfg(test)]
 mod tests;
 
 pub use error::{PlanError, PlanErrorKind};
 
 /// What a caller wants removed.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches, each named on the command line")]
 pub struct Selection {
     /// Which classes (P15).
     pub classes: Classes,
@@ -92,7 +95,7 @@ pub struct TableFate {
 }
 
 /// How far a byte figure can be relied on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precision {
     /// Equal to what a removal frees.

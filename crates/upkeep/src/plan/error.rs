@@ -1,17 +1,17 @@
-//! Why no plan can be made.
+//! Why a database cannot be surveyed.
 
 use rusqlite::ErrorCode;
 
-/// Why no plan can be made. Nothing was changed.
+/// Why a database cannot be surveyed for a plan or for statistics. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot plan: {kind}")]
+#[error("cannot survey the database: {kind}")]
 pub struct PlanError {
     /// What is in the way.
     #[source]
     pub kind: PlanErrorKind,
 }
 
-/// What is in the way of a plan.
+/// What is in the way of a survey.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanErrorKind {
@@ -39,7 +39,7 @@ pub enum PlanErrorKind {
     /// SQLite finds the file damaged.
     #[error("the database is damaged")]
     Damaged,
-    /// A second connection cannot be opened.
+    /// The database cannot be opened, or changed where no lock keeps writers away.
     #[error(transparent)]
     Open(crate::OpenError),
     /// Any other error of SQLite.
@@ -61,5 +61,11 @@ impl From<rusqlite::Error> for PlanError {
             _ => PlanErrorKind::Sqlite(error),
         };
         Self { kind }
+    }
+}
+
+impl From<crate::OpenError> for PlanError {
+    fn from(error: crate::OpenError) -> Self {
+        Self { kind: PlanErrorKind::Open(error) }
     }
 }

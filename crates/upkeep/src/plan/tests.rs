@@ -377,3 +377,335 @@ fn claims_keep_everything_of_a_session() {
         assert_eq!((whole.fates.len(), kept(&whole)), (0, vec![("ses_a".to_owned(), None, reason)]), "{sql}");
     }
 }
+
+fn assistant_row(content: &serde_json::Value) -> serde_json::Value {
+    json!({"time": {"created": 1, "completed": 2}, "agent": "build", "content": content})
+}
+
+fn tool_item(status: &str, output: &str) -> serde_json::Value {
+    json!({"type": "tool", "id": "c", "name": "shell", "state": {"status": status, "input": {}, "content": [{"type": "text", "text": output}]},
+        "time": {"created": 1}})
+}
+
+/// Two turns of 2.x rows in a session whose row is in `table`.
+fn two_turns(sample: &Sample, table: &str) {
+    sample.session(table, "ses_n", None, 0);
+    let reasoning = json!({"type": "reasoning", "text": "why"});
+    let text = json!({"type": "text", "text": "answer"});
+    sample.row("u1", "ses_n", 1, "user", &json!({"time": {"created": 1}, "text": "q", "files": []}));
+    sample.row(
+        "a1",
+        "ses_n",
+        2,
+        "assistant",
+        &assistant_row(&json!([reasoning, tool_item("completed", "out"), text])),
+    );
+    sample.row("a2", "ses_n", 3, "assistant", &assistant_row(&json!([text])));
+    sample.row("a3", "ses_n", 4, "assistant", &assistant_row(&json!([tool_item("running", "out")])));
+    sample.row(
+        "a4",
+        "ses_n",
+        5,
+        "assistant",
+        &assistant_row(&json!([{"type": "hologram"}, tool_item("error", "e")])),
+    );
+    sample.row("i1", "ses_n", 6, "idle", &json!({"time": {"created": 1}, "outcome": "succeeded"}));
+    sample.row("u2", "ses_n", 7, "user", &json!({"time": {"created": 1}, "text": "q", "files": []}));
+    sample.row("a5", "ses_n", 8, "assistant", &assistant_row(&json!([tool_item("completed", "newest")])));
+}
+
+#[test]
+fn technical_items_of_newer_rows_are_counted_as_they_will_be_removed() {
+    let sample = Sample::v2();
+    two_turns(&sample, "session_v2");
+    let plan = plan(&sample, &select(&[Class::Technical]));
+    assert_eq!(rewritten(&sample, &plan, "session_message", Class::Technical), ["a1"]);
+    let stored: String = sample
+        .db
+        .query_row("SELECT data FROM session_message WHERE id = 'a1'", [], |row| row.get(0))
+        .unwrap();
+    let left = headwater_prune::remove_items(stored.as_bytes(), &[0, 1]).unwrap();
+    let total = &plan.totals[&Class::Technical];
+    assert_eq!((total.bytes.get(), total.precision), ((stored.len() - left.len()) as u64, Precision::Exact));
+    assert_eq!(
+        kept(&plan),
+        [
+            ("ses_n".to_owned(), Some("a3".to_owned()), KeptReason::ToolUnfinished),
+            ("ses_n".to_owned(), Some("a4".to_owned()), KeptReason::UnknownKind),
+            ("ses_n".to_owned(), None, KeptReason::NewestTurn),
+        ]
+    );
+}
+
+#[test]
+fn retained_events_keep_newer_rows_unless_the_same_plan_takes_them() {
+    let sample = Sample::both();
+    two_turns(&sample, "session_v2");
+    sample.event("ses_n", "message.updated.1", r#"{"info":{"id":"m"}}"#);
+    let alone = plan(&sample, &select(&[Class::Technical]));
+    assert_eq!(
+        (alone.fates.len(), kept(&alone)),
+        (0, vec![("ses_n".to_owned(), None, KeptReason::EventsRetained)])
+    );
+    let together = plan(&sample, &select(&[Class::Technical, Class::Events]));
+    assert_eq!(dropped(&sample, &together, "event", Class::Events), ["evt_ses_n_000000"]);
+    assert_eq!(rewritten(&sample, &together, "session_message", Class::Technical), ["a1"]);
+    // What 2.x itself wrote is not left over from 1.x.
+    sample.event("ses_n", "session.step.2", "{}");
+    let more = plan(&sample, &select(&[Class::Technical, Class::Events]));
+    assert_eq!(dropped(&sample, &more, "event", Class::Events), ["evt_ses_n_000000"]);
+    assert!(!more.fates.contains_key("session_message"));
+}
+
+#[test]
+fn newer_rows_of_a_1_x_session_keep_their_events_and_lose_technical_items() {
+    let sample = Sample::v1_with_session_message();
+    two_turns(&sample, "session");
+    sample.event("ses_n", "session.next.step.1", "{}");
+    let plan = plan(&sample, &select(&[Class::Technical, Class::Events]));
+    assert!(!plan.fates.contains_key("event"));
+    assert_eq!(rewritten(&sample, &plan, "session_message", Class::Technical), ["a1"]);
+    assert!(kept(&plan).contains(&("ses_n".to_owned(), None, KeptReason::EventsRetained)));
+}
+
+#[test]
+fn only_what_the_model_never_gets_again_goes_before_a_compaction() {
+    let sample = Sample::v1();
+    sample.session("session", "ses_a", None, 0);
+    sample
+        .user("m1", "ses_a", 1)
+        .assistant("m2", "ses_a", 2)
+        .user("m3", "ses_a", 3)
+        .assistant("m4", "ses_a", 4);
+    sample.user("m5", "ses_a", 5).part("p5", "m5", "ses_a", r#"{"type":"compaction","auto":true}"#);
+    let summary =
+        r#"{"role":"assistant","mode":"compaction","summary":true,"time":{"created":6,"completed":7}}"#;
+    sample.message("m6", "ses_a", 6, summary);
+    sample
+        .user("m7", "ses_a", 8)
+        .assistant("m8", "ses_a", 9)
+        .user("m9", "ses_a", 10)
+        .assistant("m10", "ses_a", 11);
+    for message in ["m2", "m4", "m8"] {
+        sample.part(&format!("p_{message}"), message, "ses_a", &tool("bash", "output"));
+    }
+    let limited = Selection { before_compaction: true, ..select(&[Class::Technical]) };
+    assert_eq!(dropped(&sample, &plan(&sample, &limited), "part", Class::Technical), ["p_m2", "p_m4"]);
+    assert_eq!(
+        dropped(&sample, &plan(&sample, &select(&[Class::Technical])), "part", Class::Technical),
+        ["p_m2", "p_m4", "p_m8"]
+    );
+    sample.sql(
+        r#"UPDATE part SET data = '{"type":"compaction","auto":true,"tail_start_id":"m3"}' WHERE id = 'p5'"#,
+    );
+    assert_eq!(dropped(&sample, &plan(&sample, &limited), "part", Class::Technical), ["p_m2"]);
+    // A tail that is nowhere: nobody knows what is still sent.
+    sample.sql(r#"UPDATE part SET data = '{"type":"compaction","auto":true,"tail_start_id":"gone"}' WHERE id = 'p5'"#);
+    assert_eq!(plan(&sample, &limited).fates.len(), 0);
+}
+
+#[test]
+fn a_completed_compaction_of_2_x_is_where_the_model_begins() {
+    let sample = Sample::v2();
+    two_turns(&sample, "session_v2");
+    let limited = Selection { before_compaction: true, newest_turn: true, ..select(&[Class::Technical]) };
+    assert_eq!(plan(&sample, &limited).fates.len(), 0);
+    sample.row(
+        "c1",
+        "ses_n",
+        9,
+        "compaction",
+        &json!({"time": {"created": 1}, "status": "failed", "summary": ""}),
+    );
+    assert_eq!(plan(&sample, &limited).fates.len(), 0);
+    sample.row(
+        "c2",
+        "ses_n",
+        10,
+        "compaction",
+        &json!({"time": {"created": 1}, "status": "completed", "summary": "s"}),
+    );
+    assert_eq!(
+        rewritten(&sample, &plan(&sample, &limited), "session_message", Class::Technical),
+        ["a1", "a5"]
+    );
+}
+
+#[test]
+fn fields_are_exact_on_one_page_and_bounds_beyond_it() {
+    let sample = Sample::v1();
+    sample.session("session", "ses_a", None, 0).user("m1", "ses_a", 1).assistant("m2", "ses_a", 2);
+    let time = json!({"start": 1, "end": 2, "compacted": 3});
+    let small =
+        tool_with("bash", "short", &json!({"output": "m".repeat(500)}), &json!({"start": 1, "end": 2}));
+    let large = tool_with("bash", &"o".repeat(9000), &json!({"output": "m".repeat(5000)}), &time);
+    sample.part("p1", "m2", "ses_a", &small).part("p2", "m2", "ses_a", &tool("bash", "nothing to gain"));
+    let classes = [Class::Metadata, Class::Attachments, Class::Compacted];
+    let page = plan(&sample, &select(&classes));
+    assert_eq!(rewritten(&sample, &page, "part", Class::Metadata), ["p1"]);
+    assert_eq!(page.totals[&Class::Metadata].precision, Precision::Exact);
+    assert_eq!(page.totals[&Class::Compacted].rows_rewritten, 0);
+    sample.part("p3", "m2", "ses_a", &large);
+    let bound = plan(&sample, &select(&classes));
+    assert_eq!(rewritten(&sample, &bound, "part", Class::Compacted), ["p3"]);
+    assert_eq!(bound.totals[&Class::Metadata].precision, Precision::UpperBound);
+    let together: u64 = classes.iter().map(|class| bound.totals[class].bytes.get()).sum();
+    assert!(together <= bytes_of(&sample, "part", &["p1", "p3"]));
+    let exact = plan(&sample, &Selection { exact: true, ..select(&classes) });
+    assert_eq!(rewritten(&sample, &exact, "part", Class::Metadata), ["p1", "p3"]);
+    assert_eq!(rewritten(&sample, &exact, "part", Class::Compacted), ["p3"]);
+    assert_eq!(exact.totals[&Class::Compacted].bytes.get(), 9000);
+    assert_eq!(exact.totals[&Class::Attachments].rows_rewritten, 0);
+}
+
+#[test]
+fn event_rows_stay_where_they_may_be_the_only_copy() {
+    let sample = Sample::v1();
+    sample
+        .session("session", "ses_empty", None, 0)
+        .session("session", "ses_full", None, 0)
+        .user("m1", "ses_full", 1);
+    for session in ["ses_empty", "ses_full", "ses_gone"] {
+        for _ in 0..2 {
+            sample.event(session, "message.updated.1", r#"{"info":{"id":"m1"}}"#);
+        }
+    }
+    let plan = plan(&sample, &select(&[Class::Events]));
+    assert_eq!(
+        dropped(&sample, &plan, "event", Class::Events),
+        ["evt_ses_full_000000", "evt_ses_full_000001"]
+    );
+    let reasons = [
+        ("ses_empty".to_owned(), None, KeptReason::OnlyCopy),
+        ("ses_gone".to_owned(), None, KeptReason::OnlyCopy),
+    ];
+    assert_eq!(kept(&plan), reasons);
+    assert!(!plan.fates.contains_key("event_sequence"));
+}
+
+#[test]
+fn a_selection_reaches_only_what_it_names() {
+    let sample = Sample::v1();
+    for (id, days) in [("ses_a", 1), ("ses_b", 20), ("ses_c", 30)] {
+        sample.session("session", id, None, days);
+        sample.user(&format!("u_{id}"), id, 1).assistant(&format!("a_{id}"), id, 2).user(
+            &format!("v_{id}"),
+            id,
+            3,
+        );
+        sample.part(&format!("p_{id}"), &format!("a_{id}"), id, &tool("bash", "o"));
+    }
+    sample.sql("UPDATE session SET project_id = 'prj_b' WHERE id = 'ses_c'");
+    let id = |text: &str| SessionId::new(text).unwrap();
+    let base = || select(&[Class::Technical]);
+    let table: [(&str, Selection, &[&str]); 6] = [
+        ("all", base(), &["p_ses_a", "p_ses_b", "p_ses_c"]),
+        ("named", Selection { sessions: vec![id("ses_b")], ..base() }, &["p_ses_b"]),
+        ("project", Selection { projects: vec!["prj_b".parse().unwrap()], ..base() }, &["p_ses_c"]),
+        (
+            "age",
+            Selection { used_before: Some(UnixMillis::new(NOW - 14 * DAY_MS)), ..base() },
+            &["p_ses_b", "p_ses_c"],
+        ),
+        ("pinned", Selection { pins: vec![id("ses_a"), id("ses_none")], ..base() }, &["p_ses_b", "p_ses_c"]),
+        ("keep last", Selection { keep_last: Some(1), ..base() }, &["p_ses_b"]),
+    ];
+    for (name, selection, expected) in table {
+        assert_eq!(
+            dropped(&sample, &plan(&sample, &selection), "part", Class::Technical),
+            expected,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_named_session_goes_with_everything_below_it() {
+    let sample = Sample::both();
+    sample.session("session", "ses_a", None, 0).session("session_v2", "ses_a", None, 0).session(
+        "session",
+        "ses_b",
+        Some("ses_a"),
+        0,
+    );
+    sample.session("session", "ses_c", Some("ses_b"), 0).user("m1", "ses_b", 1).part(
+        "p1",
+        "m1",
+        "ses_c",
+        &text("other session"),
+    );
+    sample.sql("INSERT INTO todo VALUES ('ses_b', 'x', 0)").row(
+        "r1",
+        "ses_a",
+        1,
+        "user",
+        &json!({"text": "t"}),
+    );
+    sample.sql("UPDATE session SET time_updated = 0, time_archived = 1");
+    let named = |text: &str| Selection {
+        sessions: vec![SessionId::new(text).unwrap()],
+        ..select(&[Class::Sessions])
+    };
+    let below = plan(&sample, &named("ses_b"));
+    assert_eq!(dropped(&sample, &below, "session", Class::Sessions), ["ses_b", "ses_c"]);
+    assert_eq!(dropped(&sample, &below, "part", Class::Sessions), ["p1"]);
+    assert_eq!(below.fates["todo"].dropped[&Class::Sessions].len(), 1);
+    let all = plan(&sample, &named("ses_a"));
+    assert_eq!(dropped(&sample, &all, "session_v2", Class::Sessions), ["ses_a"]);
+    assert_eq!(dropped(&sample, &all, "session_message", Class::Sessions), ["r1"]);
+    let pinned = plan(&sample, &Selection { pins: vec![SessionId::new("ses_c").unwrap()], ..named("ses_a") });
+    assert_eq!((pinned.fates.len(), pinned.kept_count), (0, 3));
+}
+
+/// A caller that wants to stop.
+struct Cancelled;
+
+impl crate::observer::Observer for Cancelled {
+    fn is_cancelled(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn what_does_not_exist_is_an_error() {
+    let sample = Sample::v1();
+    sample.session("session", "ses_a", None, 0).event("ses_gone", "session.created.1", "{}");
+    let failing = |selection: &Selection| {
+        compute(&sample.db, &sample.schema(), selection, &Unobserved).unwrap_err().kind
+    };
+    for id in ["ses_none", "ses_gone"] {
+        let selection = Selection { sessions: vec![SessionId::new(id).unwrap()], ..select(&[Class::Events]) };
+        assert!(matches!(failing(&selection), PlanErrorKind::UnknownSession(unknown) if unknown == id));
+    }
+    let project = Selection { projects: vec!["prj_none".parse().unwrap()], ..select(&[Class::Events]) };
+    assert!(matches!(failing(&project), PlanErrorKind::UnknownProject(_)));
+    assert!(matches!(failing(&select(&[Class::Sessions])), PlanErrorKind::EverySession));
+    let cancelled = compute(&sample.db, &sample.schema(), &select(&[Class::Events]), &Cancelled).unwrap_err();
+    assert!(matches!(cancelled.kind, PlanErrorKind::Cancelled));
+    assert!(sample.db.is_autocommit());
+}
+
+#[test]
+fn a_plan_inside_a_transaction_leaves_it_open() {
+    let sample = growing_copies();
+    sample.sql("BEGIN");
+    plan(&sample, &select(&[Class::SupersededEvents, Class::Events]));
+    assert!(!sample.db.is_autocommit());
+}
+
+#[test]
+fn files_of_the_user_shrink_and_files_of_the_model_stay() {
+    let sample = Sample::v1();
+    sample
+        .session("session", "ses_a", None, 0)
+        .user("m1", "ses_a", 1)
+        .assistant("m2", "ses_a", 2)
+        .user("m3", "ses_a", 3);
+    let file = json!({"type": "file", "mime": "image/png", "url": format!("data:image/png;base64,{}", "A".repeat(1000))}).to_string();
+    for (part, message) in [("p1", "m1"), ("p2", "m2"), ("p3", "m3")] {
+        sample.part(part, message, "ses_a", &file);
+    }
+    let plan = plan(&sample, &select(&[Class::Attachments]));
+    // m3 has no answer yet: its file is still to be sent.
+    assert_eq!(rewritten(&sample, &plan, "part", Class::Attachments), ["p1"]);
+}

@@ -74,7 +74,14 @@ pub(crate) struct Events {
     /// Whether a row of `v1` is a copy of a message or a part.
     pub(crate) has_content: bool,
     /// Copies whose entity cannot be read; they stay.
-    pub(crate) unreadable: u64,
+    pub(crate) unreadable: Unreadable,
+}
+
+/// Rows that cannot be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unreadable {
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Events {
@@ -82,7 +89,7 @@ impl Events {
         for rows in [&mut self.v1, &mut self.other, &mut self.deletions, &mut self.superseded] {
             rows.clear();
         }
-        (self.has_session_next, self.has_content, self.unreadable) = (false, false, 0);
+        (self.has_session_next, self.has_content, self.unreadable) = (false, false, Unreadable::default());
     }
 
     /// Rows in all.
@@ -165,7 +172,10 @@ impl<'db> EventReader<'db> {
                     events.superseded.add(rowid, length);
                 }
                 Some(_) => {}
-                None => events.unreadable += 1,
+                None => {
+                    events.unreadable.rows += 1;
+                    events.unreadable.bytes += length;
+                }
             }
         }
         Ok(())

@@ -200,7 +200,17 @@ impl RowText<'_, '_> {
                 )?;
             }
             PartKind::Compaction => compaction_tail = Some(self.tail()?),
-            _ => {}
+            PartKind::Tool
+            | PartKind::Text
+            | PartKind::Reasoning
+            | PartKind::StepStart
+            | PartKind::StepFinish
+            | PartKind::Patch
+            | PartKind::Subtask
+            | PartKind::Agent
+            | PartKind::Snapshot
+            | PartKind::Retry
+            | PartKind::Unknown(_) => {}
         }
         Ok(PartSeen {
             item: Item::from(&facts),
@@ -228,7 +238,7 @@ impl RowText<'_, '_> {
                 // A row that cannot be rewritten stays as it is.
                 Ok(Rewrite::Unchanged) | Err(_) => None,
             },
-            None => (at_most >= GAIN_BYTES_MIN as u64).then_some(Gain::at_most(at_most)),
+            None => (at_most >= least_gain(class)).then_some(Gain::at_most(at_most)),
         };
         if let Some(place) = FIELD_CLASSES.iter().position(|field| *field == class) {
             gains[place] = gain;
@@ -310,6 +320,11 @@ impl RowText<'_, '_> {
         let is_completed = row.is_some_and(|row| row.status.as_deref() == Some("completed"));
         Ok(if is_completed { Compaction::Whole } else { Compaction::None })
     }
+}
+
+/// The least that `class` takes from a row; what holds less is left alone.
+const fn least_gain(class: Class) -> u64 {
+    if matches!(class, Class::Diffs) { 1 } else { GAIN_BYTES_MIN as u64 }
 }
 
 /// Compaction rows up to this length are read whole; a longer one counts as no compaction, so that more stays.

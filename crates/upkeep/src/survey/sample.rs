@@ -45,7 +45,6 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    #[expect(clippy::unwrap_used, reason = "a sample that cannot be made fails its test")]
     fn with(tables: &[&str]) -> Self {
         let db = Connection::open_in_memory().unwrap();
         for sql in tables {
@@ -74,19 +73,16 @@ impl Sample {
         Self::with(&[COMMON, V1, SESSION_MESSAGE])
     }
 
-    #[expect(clippy::unwrap_used, reason = "a sample that cannot be read fails its test")]
     pub(crate) fn schema(&self) -> Schema {
         Schema::read(&self.db).unwrap()
     }
 
     /// Runs one statement.
-    #[expect(clippy::unwrap_used, reason = "a sample that cannot be made fails its test")]
     pub(crate) fn sql(&self, sql: &str) -> &Self {
         self.db.execute_batch(sql).unwrap();
         self
     }
 
-    #[expect(clippy::unwrap_used, reason = "a sample that cannot be made fails its test")]
     fn insert(&self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> &Self {
         self.db.execute(sql, values).unwrap();
         self

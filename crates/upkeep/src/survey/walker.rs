@@ -41,7 +41,7 @@ pub(crate) struct Walker<'db> {
     v1: Option<ReaderV1<'db>>,
     v2: Option<ReaderV2<'db>>,
     events: Option<EventReader<'db>>,
-    pub(crate) names: Names,
+    names: Names,
     rows_in_slice: u64,
     /// Whether the transaction is this walk's own; a caller that holds one keeps it.
     owns_transaction: bool,
@@ -92,6 +92,11 @@ impl<'db> Walker<'db> {
             self.end_slice()?;
         }
         Ok(())
+    }
+
+    /// The names that the rows refer to, at the end of the walk.
+    pub(crate) fn take_names(&mut self) -> Names {
+        std::mem::take(&mut self.names)
     }
 
     /// Lets go of the read transaction.
