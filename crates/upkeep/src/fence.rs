@@ -176,6 +176,23 @@ impl<'a> Fence<'a> {
         Ok(self.check_unclaimed(connection, place, asked.holders, subject)?.map_err(Refusal::from))
     }
 
+    /// Checks under the lock that rows of a session that has none may be put back: the database is understood, and no other row of
+    /// the same session claims anything.
+    ///
+    /// # Errors
+    /// As [`Fence::check`].
+    pub fn check_absent(
+        &mut self,
+        held: &Held<'_>,
+        place: &SessionPlace,
+    ) -> rusqlite::Result<Result<(), Refusal>> {
+        let connection = held.connection();
+        if let Err(unsupported) = self.check_database(connection, place.storage)? {
+            return Ok(Err(unsupported.into()));
+        }
+        Ok(self.state(connection, place)?.kept().map_or(Ok(()), |reason| Err(reason.into())))
+    }
+
     fn check_database(
         &mut self,
         connection: &Connection,

@@ -22,7 +22,10 @@ pub use pruner::{PruneOptions, Pruner};
 pub use receipts::KV_PREFIX;
 pub use step::Step;
 
-pub(crate) use content::{stored_digest, text_bytes};
+pub(crate) use content::stored_digest;
+pub(crate) use receipts::kv_key;
 
+#[cfg(test)]
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;

@@ -90,7 +90,10 @@ impl From<io::Error> for StateErrorKind {
         let kind = error.kind();
         if kind == io::ErrorKind::PermissionDenied {
             Self::PermissionDenied
-        } else if kind == io::ErrorKind::StorageFull || kind == io::ErrorKind::QuotaExceeded {
+        } else if matches!(
+            kind,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+        ) {
             Self::NoRoom
         } else {
             Self::Io(error)

@@ -1,9 +1,19 @@
 //! Putting back what a prune removed, from its archive (P17).
+//!
+//! A prune that is given an [`Archive`] writes every row that it is about to delete or rewrite into it, synced, before it commits.
+//! [`run`] restores, newest first, byte for byte, and only where the rows are as the prune left them.
 
 mod archive;
 mod reader;
+mod report;
+mod restore;
 mod row;
 
 pub use archive::{Archive, ArchiveError, ArchiveErrorKind};
 pub(crate) use archive::{FrameWriter, MessageGuard, Unit};
+pub use report::{LeftAlone, UndoError, UndoErrorKind, UndoReport};
+pub use restore::{Step, UndoOptions, run};
 pub(crate) use row::digest as row_digest;
+
+#[cfg(test)]
+mod tests;

@@ -81,7 +81,10 @@ pub enum ArchiveErrorKind {
 impl From<io::Error> for ArchiveErrorKind {
     fn from(error: io::Error) -> Self {
         let kind = error.kind();
-        if kind == io::ErrorKind::StorageFull || kind == io::ErrorKind::QuotaExceeded {
+        if matches!(
+            kind,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+        ) {
             Self::NoRoom
         } else {
             Self::Io(error)

@@ -10,6 +10,9 @@ use super::archive::{ArchiveErrorKind, FrameHead, FrameTail, Head, NAME, Unit, V
 use super::row::{self, Record};
 use crate::state::{DatabaseIdentity, hex};
 
+/// Largest window that is decoded, as a power of two: 8 MiB. The writer uses 2 MiB.
+const WINDOW_LOG_MAX: u32 = 23;
+
 /// How an archive ends.
 #[derive(Debug)]
 pub(super) enum FrameEnd {
@@ -29,6 +32,8 @@ pub(super) struct ArchiveReader {
     file: File,
     /// Where the frames after the first begin.
     pub(super) offsets: Vec<u64>,
+    /// Whether an unfinished frame at the end is left out.
+    pub(super) is_torn: bool,
 }
 
 impl ArchiveReader {
@@ -49,10 +54,11 @@ impl ArchiveReader {
     ) -> Result<Self, ArchiveErrorKind> {
         let file = File::open(path)?;
         let mut offsets = Vec::new();
+        let mut is_torn = false;
         match scan(&file, identity, &mut offsets)? {
             FrameEnd::Whole { .. } => {}
             FrameEnd::Empty => return Err(ArchiveErrorKind::NotAnArchive),
-            FrameEnd::Torn { .. } if accept_torn => {}
+            FrameEnd::Torn { .. } if accept_torn => is_torn = true,
             FrameEnd::Torn { bytes, frames, .. } => {
                 return Err(ArchiveErrorKind::Torn { offset: bytes, whole_frames: frames });
             }
@@ -60,14 +66,15 @@ impl ArchiveReader {
                 return Err(ArchiveErrorKind::Garbled { offset: bytes, whole_frames: frames });
             }
         }
-        Ok(Self { file, offsets })
+        Ok(Self { file, offsets, is_torn })
     }
 
     /// Reads the frame that begins at `offset` again: first its unit, then each record in the order it was written.
     pub(super) fn frame(&self, offset: u64) -> Result<FrameReader<'_>, ArchiveErrorKind> {
         let mut input = &self.file;
         input.seek(SeekFrom::Start(offset))?;
-        let decoder = zstd::Decoder::new(input)?.single_frame();
+        let mut decoder = zstd::Decoder::new(input)?.single_frame();
+        decoder.window_log_max(WINDOW_LOG_MAX)?;
         let mut input = BufReader::new(decoder);
         let head: FrameHead = serde_json::from_slice(&row::read_line(&mut input)?)?;
         Ok(FrameReader { unit: head.unit, input })
@@ -85,6 +92,16 @@ impl FrameReader<'_> {
     pub(super) fn next(&mut self) -> Result<Option<Record>, ArchiveErrorKind> {
         let line = row::read_line(&mut self.input)?;
         if line.is_empty() { Ok(None) } else { Ok(Some(row::read(&line, &mut self.input)?)) }
+    }
+
+    /// Passes over the next record without reading its values; `false` after the last.
+    pub(super) fn skip(&mut self) -> Result<bool, ArchiveErrorKind> {
+        let line = row::read_line(&mut self.input)?;
+        if line.is_empty() {
+            return Ok(false);
+        }
+        row::skip(&line, &mut self.input)?;
+        Ok(true)
     }
 }
 
@@ -151,7 +168,8 @@ fn verify_frame(
     previous: &[u8; 32],
     identity: &DatabaseIdentity,
 ) -> Result<[u8; 32], Bad> {
-    let decoder = zstd::Decoder::with_buffer(input)?.single_frame();
+    let mut decoder = zstd::Decoder::with_buffer(input)?.single_frame();
+    decoder.window_log_max(WINDOW_LOG_MAX)?;
     let mut hashed = BufReader::new(Ended { input: decoder, ended: false });
     let mut sum = Sha256::new();
     let mut reader = Summed { input: &mut hashed, sum: &mut sum };
