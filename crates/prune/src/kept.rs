@@ -72,6 +72,9 @@ pub enum KeptReason {
     /// The parent session is missing or the parents form a loop.
     #[error("the parent session is missing or the parents form a loop")]
     BrokenTree,
+    /// A table that is not OpenCode's refers to the session.
+    #[error("a table that is not known refers to the session")]
+    ReferredTo,
     /// The rows may be the only copy of a conversation.
     #[error("may be the only copy")]
     OnlyCopy,

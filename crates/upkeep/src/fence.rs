@@ -67,8 +67,10 @@ pub enum Refusal {
 /// What is about to be removed, as far as the fence tells it apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// Content of messages, or whole sessions.
+    /// Content of messages.
     Content,
+    /// Whole sessions. An interrupted turn goes with them, and so do retained event rows.
+    Whole,
     /// Event rows alone. A session whose turn was interrupted loses them too, and retained event rows are no obstacle.
     Events,
 }

@@ -123,6 +123,8 @@ pub struct ShortLocks<'c> {
     report: LockReport,
     free: Option<FreeTime>,
     commit_estimate: Duration,
+    log_moved: Option<Instant>,
+    synchronous: &'static str,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -148,6 +150,8 @@ impl<'c> ShortLocks<'c> {
             report: LockReport::default(),
             free: None,
             commit_estimate: Duration::ZERO,
+            log_moved: None,
+            synchronous: "",
         })
     }
 
@@ -188,11 +192,43 @@ impl<'c> ShortLocks<'c> {
         if is_committed {
             self.commit_estimate = (self.commit_estimate + before_commit.elapsed()) / 2;
         }
-        self.account(since.elapsed());
-        if is_committed {
+        let held = since.elapsed();
+        self.account(held);
+        if is_committed && self.is_log_due(held) {
             self.move_log();
         }
         outcome
+    }
+
+    /// Lets commits wait for the disk only at the next checkpoint, as OpenCode itself does (`synchronous=NORMAL`): for changes whose
+    /// loss in a power cut means nothing but that they are to be made again. Short locks, because no commit syncs.
+    ///
+    /// # Errors
+    /// Any error of SQLite.
+    pub fn durable_at_checkpoint(&mut self) -> Result<(), LockError> {
+        self.set_synchronous("NORMAL")
+    }
+
+    /// Lets every commit be on disk when it returns. The initial state.
+    ///
+    /// # Errors
+    /// Any error of SQLite.
+    pub fn durable_at_commit(&mut self) -> Result<(), LockError> {
+        self.set_synchronous("FULL")
+    }
+
+    fn set_synchronous(&mut self, mode: &'static str) -> Result<(), LockError> {
+        if self.synchronous != mode {
+            self.connection.pragma_update(None, "synchronous", mode)?;
+            self.synchronous = mode;
+        }
+        Ok(())
+    }
+
+    /// Moves what is left in the log, at the end of an operation. Afterwards everything committed is on disk, unless a reader holds
+    /// the log and commits were not durable by themselves.
+    pub fn settle(&mut self) {
+        self.move_log();
     }
 
     /// What the locks have cost so far.
@@ -219,11 +255,20 @@ impl<'c> ShortLocks<'c> {
         }
     }
 
+    /// Every transaction of some length moves the log; many tiny ones (a prune message by message) share one checkpoint, because it
+    /// syncs twice.
+    fn is_log_due(&self, held: Duration) -> bool {
+        const TINY: Duration = Duration::from_millis(10);
+        const SHARED_FOR: Duration = Duration::from_millis(200);
+        held >= TINY || self.log_moved.is_none_or(|moved| moved.elapsed() >= SHARED_FOR)
+    }
+
     /// Passive: blocks neither writers nor readers, and moves what no reader holds. The commit stands whether it succeeds or not; a
     /// log that does not shrink is found before the next transaction.
     fn move_log(&mut self) {
         let log_bytes = file_bytes(&self.log_path);
         self.report.log_bytes_max = self.report.log_bytes_max.max(log_bytes);
+        self.log_moved = Some(Instant::now());
         if checkpoint(self.connection, "PASSIVE").is_err() {
             self.report.failed_checkpoints += 1;
         }

@@ -210,13 +210,13 @@ pub(crate) fn ensure_plannable(db: &Connection, schema: &Schema) -> Result<(), P
     Ok(())
 }
 
-fn rules(selection: &Selection) -> judge::Rules {
+pub(crate) fn rules(selection: &Selection) -> judge::Rules {
     let Selection { before_compaction, newest_turn, interrupted, .. } = *selection;
     let limits = Limits { before_compaction, newest_turn, interrupted };
     judge::Rules { classes: selection.classes, limits, together: true }
 }
 
-fn look(selection: &Selection) -> Look {
+pub(crate) fn look(selection: &Selection) -> Look {
     let has = |class| selection.classes.has(class);
     let content = [
         Class::Events,

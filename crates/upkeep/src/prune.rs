@@ -8,18 +8,26 @@
 
 mod answer;
 mod batch;
+mod bulk;
 mod content;
+mod events;
+mod fields;
 mod prepare;
 mod preview;
 mod pruner;
 mod receipts;
+mod report;
 mod resolve;
 mod step;
+mod technical;
+mod whole;
+mod work;
 
 pub use answer::{Answer, Blocked, PruneError, PruneErrorKind, Why};
 pub use preview::{MessagePreview, PreviewItem, preview_message};
 pub use pruner::{PruneOptions, Pruner};
 pub use receipts::KV_PREFIX;
+pub use report::{ClassDone, PruneReport, RowsLeft, Space, Stopped};
 pub use step::Step;
 
 pub(crate) use content::stored_digest;

@@ -10,7 +10,7 @@ mod restore;
 mod row;
 
 pub use archive::{Archive, ArchiveError, ArchiveErrorKind};
-pub(crate) use archive::{FrameWriter, MessageGuard, Unit};
+pub(crate) use archive::{MessageGuard, Unit};
 pub use report::{LeftAlone, UndoError, UndoErrorKind, UndoReport};
 pub use restore::{Step, UndoOptions, run};
 pub(crate) use row::digest as row_digest;

@@ -24,6 +24,8 @@ struct Kept {
     servers: Option<(Instant, Found)>,
     /// By directory.
     answers: BTreeMap<String, (Instant, Vec<Answer>)>,
+    /// Servers that did not answer in time, and when that was.
+    silent: BTreeMap<Server, Instant>,
 }
 
 /// What the system says about the processes that hold the file.
@@ -40,6 +42,8 @@ type Answer = Option<String>;
 
 /// How long an answer is kept. Below [`super::ASKED_AGE_MAX`], which counts from the moment it was asked for.
 const KEPT_FOR: Duration = Duration::from_millis(300);
+/// How long a server that did not answer is not asked again, so that it does not cost its timeout for every directory.
+const SILENT_FOR: Duration = Duration::from_secs(5);
 /// Longest list of sessions that is read.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 /// Most directories whose answers are kept.
@@ -78,24 +82,37 @@ impl OpenCodeServers {
                 kept.answers.clear();
             }
             let at = Instant::now();
-            let answers = servers
-                .iter()
-                .flat_map(|server| {
-                    [
-                        self.get(server, "/session/status", directory),
-                        self.get(server, "/api/session/active", directory),
-                    ]
-                })
-                .collect();
+            let mut answers = Vec::new();
+            for server in servers {
+                for route in ["/session/status", "/api/session/active"] {
+                    answers.push(self.get(&mut kept.silent, *server, route, directory));
+                }
+            }
             kept.answers.insert(directory.to_owned(), (at, answers));
         }
         kept.answers.get(directory).map_or(&[], |(_, answers)| answers)
     }
 
-    fn get(&self, server: &Server, route: &str, directory: &str) -> Answer {
+    fn get(
+        &self,
+        silent: &mut BTreeMap<Server, Instant>,
+        server: Server,
+        route: &str,
+        directory: &str,
+    ) -> Answer {
+        if silent.get(&server).is_some_and(|since| since.elapsed() < SILENT_FOR) {
+            return None;
+        }
         let request =
             self.agent.get(format!("http://{}{route}", server.address)).query("directory", directory);
-        let mut response = request.call().ok()?;
+        let mut response = match request.call() {
+            Ok(response) => response,
+            Err(ureq::Error::StatusCode(_)) => return None,
+            Err(_) => {
+                silent.insert(server, Instant::now());
+                return None;
+            }
+        };
         // A listing of sessions is JSON; anything else (the web page of an unknown route) says nothing.
         let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string().ok()?;
         serde_json::from_str::<serde::de::IgnoredAny>(&text).ok()?;

@@ -115,8 +115,32 @@ fn code(reason: KeptReason) -> BlockedReason {
         | KeptReason::AfterCompaction
         | KeptReason::Pinned
         | KeptReason::OnlyCopy => BlockedReason::NotDeletable,
-        // Executing, compacting, reverting, waiting, settling, retained, interrupted, and what later versions add: not at this moment.
-        _ => BlockedReason::MaintenanceRequired,
+        // Also what later versions add: not at this moment.
+        KeptReason::Executing
+        | KeptReason::Compacting
+        | KeptReason::RevertStaged
+        | KeptReason::InputWaiting
+        | KeptReason::EventsRetained
+        | KeptReason::NotSettled
+        | KeptReason::Interrupted
+        | KeptReason::LastUseImplausible
+        | KeptReason::Archived
+        | KeptReason::BrokenTree
+        | KeptReason::ReferredTo
+        | _ => BlockedReason::MaintenanceRequired,
+    }
+}
+
+/// What a refusal means for a bulk operation: one session stays, or everything ends.
+///
+/// # Errors
+/// Why everything ends.
+pub(super) fn of_session(refusal: Refusal) -> Result<KeptReason, Why> {
+    match refusal {
+        Refusal::Kept(reason) => Ok(reason),
+        Refusal::Moved => Ok(KeptReason::Changed),
+        Refusal::Unsupported(unsupported) => Err(Why::Unsupported(unsupported)),
+        Refusal::AskedTooLongAgo => Err(Why::Busy),
     }
 }
 
@@ -142,6 +166,9 @@ pub enum PruneErrorKind {
     /// The lock, or the write-ahead log.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// The selection does not fit the database any more.
+    #[error(transparent)]
+    Plan(crate::plan::PlanError),
     /// A receipt in the database is not one that this program writes.
     #[error("a stored receipt is damaged")]
     DamagedReceipt,
@@ -154,7 +181,7 @@ impl From<rusqlite::Error> for PruneErrorKind {
     fn from(error: rusqlite::Error) -> Self {
         match LockError::of(error) {
             LockError::Sqlite(error) => Self::Sqlite(error),
-            lock => Self::Lock(lock),
+            lock @ (LockError::Busy | LockError::LogPinned { .. }) => Self::Lock(lock),
         }
     }
 }
@@ -175,6 +202,7 @@ impl PruneErrorKind {
             Self::Lock(LockError::Sqlite(_))
             | Self::State(_)
             | Self::Archive(_)
+            | Self::Plan(_)
             | Self::DamagedReceipt
             | Self::Sqlite(_) => None,
         }

@@ -1,6 +1,5 @@
 //! A few messages, each in a transaction of its own (P13).
 
-use headwater_model::ByteCount;
 use headwater_prune::KeptReason;
 
 use super::answer::{Answer, Blocked, PruneError, PruneErrorKind, Why};
@@ -25,16 +24,6 @@ pub(super) struct Answered {
     pub(super) is_fresh: bool,
 }
 
-impl Answered {
-    /// Bytes of row data that this call removed.
-    pub(super) fn bytes(&self) -> ByteCount {
-        match &self.answer {
-            Answer::Pruned(receipt) if self.is_fresh => receipt.bytes,
-            Answer::Pruned(_) | Answer::Blocked(_) => ByteCount::ZERO,
-        }
-    }
-}
-
 impl Pruner<'_> {
     /// Prunes each of `wanted`; answers stand in the same order. Where it fails in the middle, what is committed stays committed, and
     /// the next batch finds its receipts.
@@ -56,8 +45,10 @@ impl Pruner<'_> {
         for wanted in wanted {
             preparations.push(self.prepare(wanted)?);
         }
+        // A receipt must not outlive its change.
+        self.locks.durable_at_commit()?;
         self.intend(&preparations)?;
-        let outcome = self.commit_all(preparations);
+        let outcome = self.commit_all(&preparations);
         drop(claim);
         outcome
     }
@@ -75,11 +66,11 @@ impl Pruner<'_> {
     }
 
     /// Commits each message, then resolves the intents of all. A failure stops at its message; the intents of the others are void.
-    fn commit_all(&mut self, preparations: Vec<Preparation>) -> Result<Vec<Answered>, PruneError> {
+    fn commit_all(&mut self, preparations: &[Preparation]) -> Result<Vec<Answered>, PruneError> {
         let mut answers = Vec::with_capacity(preparations.len());
         let mut resolutions = Vec::new();
         let mut failure = None;
-        for preparation in &preparations {
+        for preparation in preparations {
             let mut has_failed = false;
             let answered = match preparation {
                 Preparation::Answered { answer, skipped } => {

@@ -4,9 +4,7 @@ use std::ops::Range;
 
 use headwater_model::{ByteCount, ContentRevision, MessageId, SessionId};
 use headwater_prune::decide::{self, Author};
-use headwater_prune::{
-    ContentItem, KeptReason, Layout, PartFacts, PartKind, RemovedItems, Role, RowKind, ToolStatus,
-};
+use headwater_prune::{ContentItem, KeptReason, Layout, PartFacts, PartKind, RemovedItems, Role, RowKind};
 use headwater_wire::canonical;
 use headwater_wire::limits::MESSAGE_BYTES_MAX;
 use rusqlite::types::ValueRef;
@@ -31,7 +29,6 @@ pub(crate) struct Content {
 pub(crate) struct StoredItem {
     pub(crate) kind: PartKind,
     pub(crate) tool: Option<Box<str>>,
-    pub(crate) status: Option<ToolStatus>,
     pub(crate) decided: decide::Item,
     pub(crate) bytes: u64,
 }
@@ -183,7 +180,6 @@ impl Content {
             .map(|item| StoredItem {
                 kind: item.kind.clone(),
                 tool: item.tool.clone(),
-                status: item.status,
                 decided: item.into(),
                 bytes: item.range.len() as u64,
             })
@@ -400,13 +396,12 @@ fn part_item(data: &[u8]) -> StoredItem {
     match headwater_prune::part_facts(data, true).known() {
         Some(facts) => {
             let decided = decide::Item::from(&facts);
-            let PartFacts { kind, tool, status } = facts;
-            StoredItem { kind, tool, status, decided, bytes }
+            let PartFacts { kind, tool, .. } = facts;
+            StoredItem { kind, tool, decided, bytes }
         }
         None => StoredItem {
             kind: PartKind::Unknown("".into()),
             tool: None,
-            status: None,
             decided: decide::Item::Unreadable,
             bytes,
         },

@@ -31,7 +31,7 @@ pub(super) struct Planned<'w> {
     /// Rowids of its parts that the plan drops (1.x).
     pub(super) parts: RowIds,
     /// The instant of the plan: a part that was written after it is not what was planned.
-    pub(super) planned_at: i64,
+    pub(super) as_of: i64,
 }
 
 impl Wanted<'_> {
@@ -272,7 +272,7 @@ fn planned_indexes(planned: &Planned<'_>, content: &Content, removable: Vec<u32>
             continue;
         }
         found += 1;
-        if part.time_updated > planned.planned_at || removable.binary_search(&index).is_err() {
+        if part.time_updated > planned.as_of || removable.binary_search(&index).is_err() {
             changed += 1;
         } else {
             indexes.push(index);

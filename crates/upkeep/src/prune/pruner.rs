@@ -45,6 +45,7 @@ pub struct Pruner<'a> {
     pub(super) claim_wait: Duration,
     pub(super) archive: Option<&'a mut Archive>,
     pub(super) observer: &'a dyn Observer,
+    pub(super) stale_in_a_row: u32,
 }
 
 impl<'a> Pruner<'a> {
@@ -72,6 +73,7 @@ impl<'a> Pruner<'a> {
             claim_wait: options.locks.wait,
             archive: None,
             observer,
+            stale_in_a_row: 0,
         })
     }
 

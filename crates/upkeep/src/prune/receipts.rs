@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn the_prefix_is_the_plugin_key_form_of_headwater() {
-        let hex: String = "headwater".encode_utf16().map(|unit| format!("{unit:04x}")).collect();
-        assert_eq!(KV_PREFIX, format!("plugin:{hex}:prune:"));
+        let bytes: Vec<u8> = "headwater".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        assert_eq!(KV_PREFIX, format!("plugin:{}:prune:", crate::state::hex(&bytes)));
     }
 }

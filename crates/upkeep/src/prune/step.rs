@@ -26,11 +26,13 @@ pub enum Step {
     Committed,
     /// The intent is resolved (state file only).
     Recorded,
+    /// In bulk: rows of a field class were read and their new data computed; the lock is not taken.
+    FieldsRead,
 }
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Claimed,
         Self::Resolved,
         Self::Prepared,
@@ -42,6 +44,7 @@ impl Step {
         Self::Edited,
         Self::Committed,
         Self::Recorded,
+        Self::FieldsRead,
     ];
 
     /// The name that an observer is told.
@@ -58,6 +61,7 @@ impl Step {
             Self::Edited => "prune-edited",
             Self::Committed => "prune-committed",
             Self::Recorded => "prune-recorded",
+            Self::FieldsRead => "prune-fields-read",
         }
     }
 }

@@ -39,9 +39,9 @@ pub(crate) fn build(folder: &Path, storage: Storage, layout: Layout) -> PathBuf 
         }
         Storage::V2 | Storage::V2OnV1Session => {
             if storage == Storage::V2 {
-                db.session_v2(&session)
+                db.session_v2(&session);
             } else {
-                db.session(&session)
+                db.session(&session);
             }
             let content = [
                 v2::reasoning("CANARY thought"),
@@ -70,7 +70,7 @@ pub(crate) fn dump(path: &Path) -> String {
             "SELECT group_concat('quote(' || name || ')', '||'',''||') FROM pragma_table_info('{table}')"
         ));
         let rows = db.text(&format!("SELECT coalesce(group_concat({columns}, char(10)), '') FROM (SELECT * FROM {table} ORDER BY rowid)"));
-        text.push_str(&format!("{table}:\n{rows}\n"));
+        text.extend([table, ":\n", &rows, "\n"]);
     }
     text
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use headwater_model::{MessageId, SessionId, UnixMillis};
 use headwater_prune::{Indexes, PruneRequest};
-use headwater_testkit::fixture::{Fixture, Layout, NOW, v2};
+use headwater_testkit::fixture::{Fixture, Layout, NOW, Session, v2};
 
 use super::testing::*;
 use super::*;
@@ -14,6 +14,7 @@ use crate::fence::{NoServers, Storage};
 use crate::observer::{Observer, Unobserved};
 use crate::state::{DatabaseIdentity, StateFile};
 
+mod bulk;
 mod crash;
 mod disk_full;
 mod single;

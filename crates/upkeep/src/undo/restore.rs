@@ -260,7 +260,7 @@ fn restore(
     }
     // Rows of a unit may be each other's parents, whatever their order.
     for (table, rowid) in &back {
-        if !has_parent(connection, schema, unit, table, *rowid)? {
+        if !has_parent(connection, schema, table, *rowid)? {
             return Ok(Err(LeftAlone::ParentGone));
         }
     }
@@ -361,24 +361,22 @@ impl ToSql for Restored {
 }
 
 /// Whether the row that the restored one belongs to exists (facts A2, B2). Tables that belong to nothing here need no parent.
-fn has_parent(
-    connection: &Connection,
-    schema: &Schema,
-    unit: &Unit,
-    table: &str,
-    rowid: i64,
-) -> rusqlite::Result<bool> {
-    let session = unit.place.storage.session_table();
-    let (column, parent, key) = match table {
-        "part" => ("message_id", "message", "id"),
-        "event" => ("aggregate_id", "event_sequence", "aggregate_id"),
-        "message" => ("session_id", "session", "id"),
-        "session" | "session_v2" => ("project_id", "project", "id"),
-        _ if schema.has(table, "session_id") => ("session_id", session, "id"),
+fn has_parent(connection: &Connection, schema: &Schema, table: &str, rowid: i64) -> rusqlite::Result<bool> {
+    let (column, parents): (&str, &[(&str, &str)]) = match table {
+        "part" => ("message_id", &[("message", "id")]),
+        "event" => ("aggregate_id", &[("event_sequence", "aggregate_id")]),
+        "message" => ("session_id", &[("session", "id")]),
+        "session" | "session_v2" => ("project_id", &[("project", "id")]),
+        _ if schema.has(table, "session_id") => ("session_id", &[("session", "id"), ("session_v2", "id")]),
         _ => return Ok(true),
     };
-    let sql = format!(
-        "SELECT EXISTS (SELECT 1 FROM \"{table}\" c JOIN \"{parent}\" p ON p.\"{key}\" = c.\"{column}\" WHERE c.rowid = ?1)"
-    );
-    connection.prepare_cached(&sql)?.query_row([rowid], |row| row.get(0))
+    for (parent, key) in parents.iter().filter(|(parent, key)| schema.has(parent, key)) {
+        let sql = format!(
+            "SELECT EXISTS (SELECT 1 FROM \"{table}\" c JOIN \"{parent}\" p ON p.\"{key}\" = c.\"{column}\" WHERE c.rowid = ?1)"
+        );
+        if connection.prepare_cached(&sql)?.query_row([rowid], |row| row.get(0))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

