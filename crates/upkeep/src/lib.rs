@@ -21,6 +21,7 @@ pub mod prune;
 mod reading;
 pub mod rebuild;
 pub mod schema;
+pub mod search;
 pub mod sessions;
 pub mod show;
 pub mod state;

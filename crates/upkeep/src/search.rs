@@ -1,0 +1,265 @@
+//! Search: a literal text, without regard to case, in every conversation of a database. Offline, exact and streaming (P11).
+//!
+//! A query is text and never syntax, and it is compared character by character under Unicode simple case folding, so scripts
+//! without spaces need nothing special. What matches is the text that stored JSON stands for, never a key, an id or the letter of
+//! an escape. Each field of a part or message gives at most one [`Hit`], with the first match and the number of matches.
+//!
+//! **Order.** Session titles, then 2.x messages, 1.x messages, 1.x parts, and last the event log; within a table in the order in
+//! which rows were made (rowid), the latest first unless asked otherwise; within a row by position. The order does not depend on
+//! timing, and hits arrive while the search goes on.
+//!
+//! **How.** Two threads with a connection each take small ranges of rows. Of each row the raw bytes are scanned for two anchor bytes
+//! of the query, and only a row that can match is decoded. A row above 4 MiB is read in chunks. Rows that were there when the search
+//! began are searched as they are when their turn comes; no read transaction lasts longer than one range.
+
+mod deal;
+mod excerpt;
+mod extract;
+mod field;
+mod fold;
+mod hit;
+mod label;
+mod needle;
+mod pattern;
+mod prefilter;
+mod rank;
+mod reader;
+mod scan;
+mod shape;
+mod table;
+mod text;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use headwater_model::SessionId;
+
+use crate::observer::{Observer, Progress, Unit as Counted};
+use crate::reading::ReadError;
+use crate::ReadDatabase;
+
+pub use excerpt::{EXCERPT_CHARS_MAX, Excerpt};
+pub use field::{Field, Origin};
+pub use hit::{Hit, SearchTotals, Source};
+pub use needle::{QUERY_CHARS_MAX, Query, QueryError};
+
+use deal::{Dealer, Rows, Unit};
+use scan::Scanner;
+use table::Table;
+
+/// Threads, each with a connection of its own. The disk or the page cache bounds a search beyond two.
+const THREADS: usize = 2;
+
+/// Hits that a thread collects before it hands them over.
+const HITS_HELD_MAX: usize = 256;
+
+/// What is searched.
+#[derive(Clone, Debug, Default)]
+pub struct SearchOptions {
+    /// Also tool calls (name, arguments, output, errors), diffs, and text in members that are not known.
+    pub with_technical: bool,
+    /// Also the copies in the event log.
+    pub with_events: bool,
+    /// Only these sessions; empty means all.
+    pub sessions: Vec<SessionId>,
+    /// At most this many hits; the first ones in order.
+    pub limit: Option<u64>,
+    /// Whether the oldest rows come first.
+    pub oldest_first: bool,
+}
+
+/// Searches `database` for `query` and gives each hit to `sink`, which may end the search.
+///
+/// Memory is bounded whatever the database holds. Rows that cannot be decoded are counted and passed over.
+///
+/// # Errors
+/// [`ReadError`] where the database cannot be read further. What was handed out before is right.
+pub fn run(
+    database: &ReadDatabase,
+    query: &Query,
+    options: &SearchOptions,
+    observer: &dyn Observer,
+    sink: &mut dyn FnMut(Hit) -> ControlFlow<()>,
+) -> Result<SearchTotals, ReadError> {
+    let tables = Table::all(database.schema(), options.with_events);
+    let sessions: Vec<String> = options.sessions.iter().map(|id| id.as_str().to_owned()).collect();
+    let dealer = Dealer::new(database.connection(), &tables, &sessions, !options.oldest_first)?;
+    let databases = (0..THREADS).map(|_| database.another()).collect::<Result<Vec<_>, _>>()?;
+    let (sender, receiver) = sync_channel(THREADS * 2);
+    std::thread::scope(|scope| {
+        for database in databases {
+            let (sender, dealer) = (sender.clone(), &dealer);
+            scope.spawn(move || {
+                let worker = Worker { database: &database, dealer, query, options, observer, sender };
+                worker.work();
+            });
+        }
+        drop(sender);
+        let mut merge = Merge { dealer: &dealer, due: 0, early: BTreeMap::new(), totals: SearchTotals::default() };
+        let done = merge.run(&receiver, options.limit, observer, sink);
+        // Threads that wait for a turn or for room end now.
+        dealer.stop();
+        drop(receiver);
+        done?;
+        merge.totals.is_cancelled |= observer.is_cancelled();
+        Ok(merge.totals)
+    })
+}
+
+/// Results of one unit, or a part of them.
+struct Batch {
+    unit: u64,
+    hits: Vec<Hit>,
+    /// What was counted in the unit, with its last batch.
+    end: Option<Result<SearchTotals, rusqlite::Error>>,
+}
+
+struct Worker<'a> {
+    database: &'a ReadDatabase,
+    dealer: &'a Dealer,
+    query: &'a Query,
+    options: &'a SearchOptions,
+    observer: &'a dyn Observer,
+    sender: SyncSender<Batch>,
+}
+
+impl Worker<'_> {
+    fn work(&self) {
+        let connection = self.database.connection();
+        let scanner =
+            Scanner::new(connection, self.database.schema(), self.query, self.options.with_technical, self.observer);
+        let mut scanner = match scanner {
+            Ok(scanner) => scanner,
+            Err(error) => return self.fail(error),
+        };
+        loop {
+            match self.dealer.take(connection) {
+                Ok(Some(unit)) => {
+                    if !self.search(&mut scanner, &unit) {
+                        return;
+                    }
+                }
+                Ok(None) => return,
+                Err(error) => return self.fail(error),
+            }
+        }
+    }
+
+    /// Reports an error that belongs to no unit.
+    fn fail(&self, error: rusqlite::Error) {
+        // Where nobody receives any more, the search has ended already.
+        drop(self.sender.send(Batch { unit: u64::MAX, hits: Vec::new(), end: Some(Err(error)) }));
+    }
+
+    /// Searches one unit; false when nobody takes results any more.
+    fn search(&self, scanner: &mut Scanner<'_>, unit: &Unit) -> bool {
+        let mut hits = Vec::new();
+        let end = self.rows(scanner, unit, &mut hits).map(|()| scanner.take_totals());
+        self.sender.send(Batch { unit: unit.number, hits, end: Some(end) }).is_ok()
+    }
+
+    fn rows(&self, scanner: &mut Scanner<'_>, unit: &Unit, hits: &mut Vec<Hit>) -> rusqlite::Result<()> {
+        let (table, descending) = (&unit.table, !self.options.oldest_first);
+        let connection = self.database.connection();
+        let sql = match unit.rows {
+            Rows::Range(..) => table.range(descending),
+            Rows::OfSession(_) => table.of_session(self.database.schema(), descending),
+        };
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut rows = match &unit.rows {
+            Rows::Range(first, last) => statement.query([first, last])?,
+            Rows::OfSession(session) => statement.query([session])?,
+        };
+        while let Some(row) = rows.next()? {
+            if self.observer.is_cancelled() {
+                return Ok(());
+            }
+            hits.append(&mut scanner.row(table, row)?);
+            if hits.len() > HITS_HELD_MAX {
+                // Only the unit that is due may hand over more than fits here, so memory stays bounded.
+                self.dealer.wait_for_turn(unit.number);
+                let batch = Batch { unit: unit.number, hits: std::mem::take(hits), end: None };
+                if self.sender.send(batch).is_err() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Puts results back in order.
+struct Merge<'a> {
+    dealer: &'a Dealer,
+    due: u64,
+    /// Batches of units that are not due.
+    early: BTreeMap<u64, Vec<Batch>>,
+    totals: SearchTotals,
+}
+
+impl Merge<'_> {
+    fn run(
+        &mut self,
+        receiver: &Receiver<Batch>,
+        limit: Option<u64>,
+        observer: &dyn Observer,
+        sink: &mut dyn FnMut(Hit) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        let mut handed = 0;
+        let mut hand_over = |hit: Hit, totals: &mut SearchTotals| {
+            if limit.is_some_and(|limit| handed >= limit) {
+                totals.is_limited = true;
+                return ControlFlow::Break(());
+            }
+            handed += 1;
+            let flow = sink(hit);
+            totals.is_cancelled |= flow.is_break();
+            flow
+        };
+        while let Ok(batch) = receiver.recv() {
+            if observer.is_cancelled() {
+                return Ok(());
+            }
+            if batch.unit > self.due && batch.unit != u64::MAX {
+                self.early.entry(batch.unit).or_default().push(batch);
+                continue;
+            }
+            let mut batches = vec![batch];
+            while !batches.is_empty() {
+                for batch in std::mem::take(&mut batches) {
+                    for hit in batch.hits {
+                        if hand_over(hit, &mut self.totals).is_break() {
+                            return Ok(());
+                        }
+                    }
+                    if let Some(end) = batch.end {
+                        self.totals.add(end?);
+                        self.due += 1;
+                        self.dealer.advance_to(self.due);
+                        batches = self.early.remove(&self.due).unwrap_or_default();
+                    }
+                }
+            }
+            observer.progress(Progress {
+                phase: "searching",
+                done: self.totals.bytes_scanned,
+                total: None,
+                unit: Counted::Bytes,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl SearchTotals {
+    fn add(&mut self, other: Self) {
+        self.rows_scanned += other.rows_scanned;
+        self.bytes_scanned += other.bytes_scanned;
+        self.rows_matched += other.rows_matched;
+        self.hits += other.hits;
+        self.hits_unlisted += other.hits_unlisted;
+        self.rows_duplicate += other.rows_duplicate;
+        self.rows_unreadable += other.rows_unreadable;
+    }
+}

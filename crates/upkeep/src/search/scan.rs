@@ -1,0 +1,217 @@
+//! Looks through stored rows: prefilter on the raw bytes, and only what may match is decoded.
+
+use std::io::{self, BufReader, Read};
+
+use rusqlite::blob::Blob;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, MAIN_DB, Row};
+
+use crate::observer::Observer;
+use crate::schema::Schema;
+
+use super::extract::{self, RowHits};
+use super::field::{Field, Origin};
+use super::hit::{Hit, SearchTotals, Source};
+use super::label::{CHUNK_BYTES, Identity, Labels};
+use super::needle::Query;
+use super::reader::ReadError;
+use super::table::Table;
+use super::text::TextSearch;
+use super::reader::Sink;
+
+/// Searches rows on one connection.
+pub(crate) struct Scanner<'a> {
+    connection: &'a Connection,
+    schema: &'a Schema,
+    query: &'a Query,
+    with_technical: bool,
+    observer: &'a dyn Observer,
+    labels: Labels<'a>,
+    /// Whether text is stored as UTF-8, so that a part of a row can be looked at without SQLite's conversion.
+    is_utf8: bool,
+    totals: SearchTotals,
+}
+
+/// What became of one row.
+enum Looked {
+    Nothing,
+    Found(RowHits),
+    Unreadable,
+}
+
+impl<'a> Scanner<'a> {
+    /// Searches for `query` on `connection`.
+    pub(crate) fn new(
+        connection: &'a Connection,
+        schema: &'a Schema,
+        query: &'a Query,
+        with_technical: bool,
+        observer: &'a dyn Observer,
+    ) -> rusqlite::Result<Self> {
+        let encoding: String = connection.query_row("PRAGMA encoding", [], |row| row.get(0))?;
+        Ok(Self {
+            connection,
+            schema,
+            query,
+            with_technical,
+            observer,
+            labels: Labels::new(connection, schema),
+            is_utf8: encoding == "UTF-8",
+            totals: SearchTotals::default(),
+        })
+    }
+
+    /// What was counted since the last call.
+    pub(crate) fn take_totals(&mut self) -> SearchTotals {
+        std::mem::take(&mut self.totals)
+    }
+
+    /// Searches one row of a statement of [`Table`]: rowid, bytes, text.
+    pub(crate) fn row(&mut self, table: &Table, row: &Row<'_>) -> rusqlite::Result<Vec<Hit>> {
+        let rowid = row.get(0)?;
+        let bytes: u64 = row.get::<_, Option<i64>>(1)?.and_then(|bytes| bytes.try_into().ok()).unwrap_or(0);
+        self.totals.rows_scanned += 1;
+        self.totals.bytes_scanned += bytes;
+        if table.source == Source::Session {
+            return self.title(table, rowid, row.get_ref(2)?);
+        }
+        let looked = match row.get_ref(2)? {
+            ValueRef::Text(data) | ValueRef::Blob(data) => self.whole(table, rowid, data)?,
+            ValueRef::Null if bytes > 0 => self.huge(table, rowid)?,
+            ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => (None, Looked::Unreadable),
+        };
+        match looked {
+            (_, Looked::Nothing) => Ok(Vec::new()),
+            (_, Looked::Unreadable) => {
+                self.totals.rows_unreadable += 1;
+                Ok(Vec::new())
+            }
+            (identity, Looked::Found(found)) => self.label(table, rowid, identity, found),
+        }
+    }
+
+    fn whole(&mut self, table: &Table, rowid: i64, data: &[u8]) -> rusqlite::Result<(Option<Identity>, Looked)> {
+        if self.query.json().first_candidate(data, 0).is_none() {
+            return Ok((None, Looked::Nothing));
+        }
+        let identity = Identity::read(self.connection, self.schema, table, rowid)?;
+        let read = extract::row(data, identity.shape(table.source), self.query, self.with_technical);
+        Ok((Some(identity), self.judge(read)))
+    }
+
+    /// A row that is not read whole: twice through it in chunks, the second time only where something may be.
+    fn huge(&mut self, table: &Table, rowid: i64) -> rusqlite::Result<(Option<Identity>, Looked)> {
+        if !self.is_utf8 {
+            return Ok((None, Looked::Unreadable));
+        }
+        let open = || self.connection.blob_open(MAIN_DB, table.name, table.column, rowid, true);
+        let mut blob = open()?;
+        match self.may_match(&mut blob) {
+            Ok(true) => {}
+            Ok(false) => return Ok((None, Looked::Nothing)),
+            Err(_) => return Ok((None, Looked::Unreadable)),
+        }
+        let identity = Identity::read(self.connection, self.schema, table, rowid)?;
+        let input = BufReader::with_capacity(CHUNK_BYTES, Watched { blob: open()?, observer: self.observer });
+        let read = extract::row(input, identity.shape(table.source), self.query, self.with_technical);
+        Ok((Some(identity), self.judge(read)))
+    }
+
+    fn judge(&self, read: Result<RowHits, ReadError>) -> Looked {
+        match read {
+            Ok(found) if found.hits.is_empty() && found.unlisted == 0 => Looked::Nothing,
+            Ok(found) => Looked::Found(found),
+            // The reader was stopped; nothing is wrong with the row.
+            Err(_) if self.observer.is_cancelled() => Looked::Nothing,
+            Err(_) => Looked::Unreadable,
+        }
+    }
+
+    fn may_match(&self, blob: &mut Blob<'_>) -> io::Result<bool> {
+        let pattern = self.query.json();
+        let mut buffer = vec![0; CHUNK_BYTES + pattern.overlap()];
+        let mut held = 0;
+        loop {
+            let read = blob.read(&mut buffer[held..])?;
+            if read == 0 || self.observer.is_cancelled() {
+                return Ok(false);
+            }
+            let end = held + read;
+            if pattern.first_candidate(&buffer[..end], 0).is_some() {
+                return Ok(true);
+            }
+            held = end.min(pattern.overlap());
+            buffer.copy_within(end - held..end, 0);
+        }
+    }
+
+    fn title(&mut self, table: &Table, rowid: i64, title: ValueRef<'_>) -> rusqlite::Result<Vec<Hit>> {
+        let Ok(Some(bytes)) = title.as_bytes_or_null() else { return Ok(Vec::new()) };
+        let mut text = TextSearch::new(self.query);
+        text.piece(bytes);
+        let Some(found) = text.finish() else { return Ok(Vec::new()) };
+        let identity = Identity::read(self.connection, self.schema, table, rowid)?;
+        // A migrated session has two rows; the 2.x one stands for it.
+        if table.name == "session" && self.schema.has("session_v2", "id") {
+            let sql = "SELECT EXISTS (SELECT 1 FROM session_v2 WHERE id = ?1)";
+            if self.connection.prepare_cached(sql)?.query_row([&identity.id], |row| row.get(0))? {
+                return Ok(Vec::new());
+            }
+        }
+        let hit = extract::FieldHit {
+            field: Field::Title,
+            item: None,
+            tool: None,
+            excerpt: found.excerpt,
+            occurrences: found.occurrences,
+        };
+        let found = RowHits { hits: vec![hit], ..RowHits::default() };
+        self.label(table, rowid, Some(identity), found)
+    }
+
+    fn label(
+        &mut self,
+        table: &Table,
+        rowid: i64,
+        identity: Option<Identity>,
+        mut found: RowHits,
+    ) -> rusqlite::Result<Vec<Hit>> {
+        let identity = match identity {
+            Some(identity) => identity,
+            None => Identity::read(self.connection, self.schema, table, rowid)?,
+        };
+        if matches!(table.source, Source::Message | Source::Part) {
+            self.labels.drop_migrated(&identity, self.query, self.with_technical, &mut found)?;
+            if found.hits.is_empty() {
+                self.totals.rows_duplicate += 1;
+                return Ok(Vec::new());
+            }
+        }
+        self.totals.rows_matched += 1;
+        self.totals.hits += found.hits.len() as u64 + found.unlisted;
+        self.totals.hits_unlisted += found.unlisted;
+        let mut hits = self.labels.label(table.source, &identity, &found.facts, found.hits)?;
+        for hit in &mut hits {
+            // System and synthetic text of 2.x stands in the same member as a user's.
+            if hit.field == Field::Text && hit.origin == Origin::System {
+                hit.field = Field::System;
+            }
+        }
+        Ok(hits)
+    }
+}
+
+/// Ends a long read when the caller wants to stop.
+struct Watched<'a> {
+    blob: Blob<'a>,
+    observer: &'a dyn Observer,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.observer.is_cancelled() {
+            return Err(io::Error::other("cancelled"));
+        }
+        self.blob.read(buffer)
+    }
+}
