@@ -27,6 +27,8 @@ mod reader;
 mod scan;
 mod shape;
 mod table;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::collections::BTreeMap;
@@ -35,18 +37,21 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use headwater_model::SessionId;
 
+use crate::ReadDatabase;
 use crate::observer::{Observer, Progress, Unit as Counted};
 use crate::reading::ReadError;
-use crate::ReadDatabase;
 
 pub use excerpt::{EXCERPT_CHARS_MAX, Excerpt};
 pub use field::{Field, Origin};
 pub use hit::{Hit, SearchTotals, Source};
 pub use needle::{QUERY_CHARS_MAX, Query, QueryError};
 
+pub(crate) use extract::{RowHits, row as read_row};
+pub(crate) use label::{Identity, Labels};
+pub(crate) use table::Table;
+
 use deal::{Dealer, Rows, Unit};
 use scan::Scanner;
-use table::Table;
 
 /// Threads, each with a connection of its own. The disk or the page cache bounds a search beyond two.
 const THREADS: usize = 2;
@@ -96,7 +101,8 @@ pub fn run(
             });
         }
         drop(sender);
-        let mut merge = Merge { dealer: &dealer, due: 0, early: BTreeMap::new(), totals: SearchTotals::default() };
+        let mut merge =
+            Merge { dealer: &dealer, due: 0, early: BTreeMap::new(), totals: SearchTotals::default() };
         let done = merge.run(&receiver, options.limit, observer, sink);
         // Threads that wait for a turn or for room end now.
         dealer.stop();
@@ -127,8 +133,13 @@ struct Worker<'a> {
 impl Worker<'_> {
     fn work(&self) {
         let connection = self.database.connection();
-        let scanner =
-            Scanner::new(connection, self.database.schema(), self.query, self.options.with_technical, self.observer);
+        let scanner = Scanner::new(
+            connection,
+            self.database.schema(),
+            self.query,
+            self.options.with_technical,
+            self.observer,
+        );
         let mut scanner = match scanner {
             Ok(scanner) => scanner,
             Err(error) => return self.fail(error),

@@ -107,7 +107,11 @@ impl Dealer {
     }
 
     /// Skips what is not there: rowids may have gaps of any size.
-    fn next_range(&self, state: &mut State, connection: &Connection) -> rusqlite::Result<Option<(Table, Rows)>> {
+    fn next_range(
+        &self,
+        state: &mut State,
+        connection: &Connection,
+    ) -> rusqlite::Result<Option<(Table, Rows)>> {
         while let Some(stretch) = &mut state.current {
             let found: Option<i64> = connection
                 .prepare_cached(&stretch.table.next_rowid(self.descending))?

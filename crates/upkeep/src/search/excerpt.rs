@@ -35,7 +35,8 @@ impl Excerpt {
         let before = before_all.min((room / 2).max(room - after_all));
         let after = after_all.min(room - before);
 
-        let start = text[..found.start].char_indices().rev().take(before).last().map_or(found.start, |(at, _)| at);
+        let start =
+            text[..found.start].char_indices().rev().take(before).last().map_or(found.start, |(at, _)| at);
         let end_from = |from: usize, chars: usize| {
             text[from..].char_indices().nth(chars).map_or(text.len(), |(at, _)| from + at)
         };
@@ -76,7 +77,9 @@ mod tests {
 
     #[test]
     fn long_text_is_cut_at_character_boundaries_and_never_too_long() {
-        for (before, after) in [(0, 1000), (1000, 0), (1000, 1000), (10, 1000), (1000, 10), (317, 0), (318, 0)] {
+        for (before, after) in
+            [(0, 1000), (1000, 0), (1000, 1000), (10, 1000), (1000, 10), (317, 0), (318, 0)]
+        {
             let text = format!("{}圧縮{}", "é".repeat(before), "数".repeat(after));
             let start = before * 2;
             let excerpt = Excerpt::around(&text, start..start + 6, false, false);

@@ -105,9 +105,11 @@ impl<R: BufRead> Walk<'_, R> {
         let (mut own, mut key, mut is_first) = (Own::default(), Short::default(), true);
         while self.reader.member(is_first, &mut key)? {
             is_first = false;
-            match key.as_str().map_or(Visit::Skip, |key| shape.member(key)) {
-                Visit::Keep(slot) => self.keep(slot, shape, &mut own)?,
-                visit => self.value(visit)?,
+            let visit = key.as_str().map_or(Visit::Skip, |key| shape.member(key));
+            if let Visit::Keep(slot) = visit {
+                self.keep(slot, shape, &mut own)?;
+            } else {
+                self.value(visit)?;
             }
         }
         if is_entity {
@@ -120,12 +122,10 @@ impl<R: BufRead> Walk<'_, R> {
     fn value(&mut self, visit: Visit) -> Result<(), ReadError> {
         let kind = self.reader.kind()?;
         match (visit, kind) {
-            (Visit::Text(field), Kind::String) | (Visit::Tree(field), Kind::String) => self.search(field),
+            (Visit::Text(field) | Visit::Tree(field), Kind::String) => self.search(field),
             (Visit::Tree(field), _) => self.tree(field),
             (Visit::Object(shape), Kind::Object) => self.object(shape),
-            (Visit::Object(shape), Kind::Array) => {
-                self.elements(|walk, _| walk.value_of(shape))
-            }
+            (Visit::Object(shape), Kind::Array) => self.elements(|walk, _| walk.value_of(shape)),
             (Visit::Items, Kind::Array) => self.elements(|walk, index| {
                 walk.item = Some(index);
                 let read = walk.value_of(Shape::Item);
@@ -149,7 +149,10 @@ impl<R: BufRead> Walk<'_, R> {
         if self.reader.kind()? == Kind::Object { self.object(shape) } else { self.reader.skip() }
     }
 
-    fn elements(&mut self, mut each: impl FnMut(&mut Self, u32) -> Result<(), ReadError>) -> Result<(), ReadError> {
+    fn elements(
+        &mut self,
+        mut each: impl FnMut(&mut Self, u32) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
         self.reader.open(Kind::Array)?;
         let mut index = 0;
         while self.reader.element(index == 0)? {
@@ -193,7 +196,8 @@ impl<R: BufRead> Walk<'_, R> {
     }
 
     fn add(&mut self, field: Field, found: Found) {
-        let same = self.found.hits[self.scope..].iter_mut().find(|hit| hit.field == field && hit.item == self.item);
+        let same =
+            self.found.hits[self.scope..].iter_mut().find(|hit| hit.field == field && hit.item == self.item);
         if let Some(hit) = same {
             hit.occurrences += found.occurrences;
         } else if self.found.hits.len() < HITS_PER_ROW_MAX {
@@ -332,6 +336,9 @@ mod tests {
         let query = Query::new("needle").unwrap();
         let found = row(json.as_bytes(), Shape::Event, &query, false).unwrap();
         assert_eq!(found.hits[0].field, Field::Text);
-        assert_eq!((found.facts.id.as_deref(), found.facts.message.as_deref()), (Some("prt_1"), Some("msg_1")));
+        assert_eq!(
+            (found.facts.id.as_deref(), found.facts.message.as_deref()),
+            (Some("prt_1"), Some("msg_1"))
+        );
     }
 }

@@ -36,7 +36,12 @@ pub(crate) struct Identity {
 
 impl Identity {
     /// Reads what row `rowid` of `table` is.
-    pub(crate) fn read(connection: &Connection, schema: &Schema, table: &Table, rowid: i64) -> rusqlite::Result<Self> {
+    pub(crate) fn read(
+        connection: &Connection,
+        schema: &Schema,
+        table: &Table,
+        rowid: i64,
+    ) -> rusqlite::Result<Self> {
         connection.prepare_cached(&table.identity(schema))?.query_row([rowid], |row| {
             Ok(Self {
                 id: text_of(row, 0)?.unwrap_or_default(),
@@ -130,11 +135,16 @@ impl<'a> Labels<'a> {
             if !self.schema.has(table, "title") {
                 continue;
             }
-            let (title, directory) = (short(self.schema, table, "title"), short(self.schema, table, "directory"));
+            let (title, directory) =
+                (short(self.schema, table, "title"), short(self.schema, table, "directory"));
             let archived = is_set(self.schema, table, "time_archived");
             let sql = format!("SELECT {title}, {directory}, {archived} FROM {table} WHERE id = ?1");
             let read = |row: &rusqlite::Row<'_>| {
-                Ok(SessionLabel { title: text_of(row, 0)?, directory: text_of(row, 1)?, is_archived: row.get(2)? })
+                Ok(SessionLabel {
+                    title: text_of(row, 0)?,
+                    directory: text_of(row, 1)?,
+                    is_archived: row.get(2)?,
+                })
             };
             if let Some(found) = self.connection.prepare_cached(&sql)?.query_row([id], read).optional()? {
                 label = found;
@@ -177,7 +187,8 @@ impl<'a> Labels<'a> {
             return Ok(*origin);
         }
         let origin = match self.open("message", id)? {
-            Some(blob) => message_facts(BufReader::with_capacity(4096, blob)).map_or(Origin::Other, |facts| of_message(&facts)),
+            Some(blob) => message_facts(BufReader::with_capacity(4096, blob))
+                .map_or(Origin::Other, |facts| of_message(&facts)),
             None => Origin::Other,
         };
         self.message = Some((id.to_owned(), origin));

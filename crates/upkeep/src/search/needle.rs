@@ -50,6 +50,11 @@ impl Query {
         Ok(Self { borders: borders(&folded), folded, json, plain })
     }
 
+    /// The query as it is compared: two queries with the same folded text find the same.
+    pub(crate) fn folded(&self) -> String {
+        self.folded.iter().collect()
+    }
+
     /// How it looks in stored JSON.
     pub(super) fn json(&self) -> &Pattern {
         &self.json
@@ -69,7 +74,11 @@ impl Query {
     }
 
     /// All matches from `from` on, one after the other without overlap.
-    pub(super) fn matches<'a>(&'a self, text: &'a str, from: usize) -> impl Iterator<Item = Range<usize>> + 'a {
+    pub(super) fn matches<'a>(
+        &'a self,
+        text: &'a str,
+        from: usize,
+    ) -> impl Iterator<Item = Range<usize>> + 'a {
         let mut chars = text[from..].char_indices();
         let mut matched = 0;
         std::iter::from_fn(move || {

@@ -75,8 +75,7 @@ impl Pattern {
         }
         let run = runs.into_iter().filter_map(with_anchors).min_by_key(|(cost, _)| *cost).map(|(_, run)| run);
         let all = || variants.iter().flatten().copied();
-        let mut escaped_units: Vec<u16> =
-            all().filter_map(|c| u16::try_from(u32::from(c)).ok()).collect();
+        let mut escaped_units: Vec<u16> = all().filter_map(|c| u16::try_from(u32::from(c)).ok()).collect();
         escaped_units.sort_unstable();
         escaped_units.dedup();
         let escaped_surrogates = all().any(|c| c.len_utf16() == 2 || c == char::REPLACEMENT_CHARACTER);

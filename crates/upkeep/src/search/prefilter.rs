@@ -40,12 +40,15 @@ impl Pattern {
             };
             let mut marks = [0_u8; BLOCK];
             for lane in 0..BLOCK {
-                let mut mark = ((here[lane] == first.values[0]) | (here[lane] == first.values[1]))
-                    & ((far[lane] == second.values[0]) | (far[lane] == second.values[1]));
+                let is_first =
+                    u8::from(here[lane] == first.values[0]) | u8::from(here[lane] == first.values[1]);
+                let is_second =
+                    u8::from(far[lane] == second.values[0]) | u8::from(far[lane] == second.values[1]);
+                let mut mark = is_first & is_second;
                 for alarm in alarms {
-                    mark |= (here[lane] == alarm[0]) & (next[lane] == alarm[1]);
+                    mark |= u8::from(here[lane] == alarm[0]) & u8::from(next[lane] == alarm[1]);
                 }
-                marks[lane] = u8::from(mark);
+                marks[lane] = mark;
             }
             if marks.iter().fold(0, |any, mark| any | mark) != 0
                 && let Some(found) = self.first_marked(run, bytes, at, &marks)

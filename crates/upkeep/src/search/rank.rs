@@ -12,9 +12,8 @@ pub(super) fn rank(byte: u8) -> u32 {
         b'f' | b'g' | b'h' | b'0' | b'1' | b'/' | b':' | b',' | b'.' => 160,
         b'b' | b'y' | b'w' | b'v' | b'_' | b'-' | b'2'..=b'9' => 110,
         b'k' | b'x' | b'(' | b')' | b'{' | b'}' | b'=' | b'[' | b']' | b';' => 70,
-        b'A'..=b'Z' | b'j' | b'q' | b'z' | b'>' | b'<' => 30,
-        // Lead and continuation bytes of the scripts that have text in a database are common where they occur at all.
-        0x80..=0xbf => 30,
+        // Lead and continuation bytes of a script are common where it occurs at all.
+        b'A'..=b'Z' | b'j' | b'q' | b'z' | b'>' | b'<' | 0x80..=0xbf => 30,
         0xe2..=0xe9 | 0xc3 | 0xd0 | 0xd1 => 40,
         0xc2 | 0xc4..=0xcf | 0xd2..=0xe1 | 0xea..=0xff => 8,
         _ => 10,

@@ -15,9 +15,9 @@ use super::hit::{Hit, SearchTotals, Source};
 use super::label::{CHUNK_BYTES, Identity, Labels};
 use super::needle::Query;
 use super::reader::ReadError;
+use super::reader::Sink;
 use super::table::Table;
 use super::text::TextSearch;
-use super::reader::Sink;
 
 /// Searches rows on one connection.
 pub(crate) struct Scanner<'a> {
@@ -73,7 +73,7 @@ impl<'a> Scanner<'a> {
         self.totals.rows_scanned += 1;
         self.totals.bytes_scanned += bytes;
         if table.source == Source::Session {
-            return self.title(table, rowid, row.get_ref(2)?);
+            return self.title(table, rowid, bytes, row.get_ref(2)?);
         }
         let looked = match row.get_ref(2)? {
             ValueRef::Text(data) | ValueRef::Blob(data) => self.whole(table, rowid, data)?,
@@ -90,7 +90,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn whole(&mut self, table: &Table, rowid: i64, data: &[u8]) -> rusqlite::Result<(Option<Identity>, Looked)> {
+    fn whole(
+        &mut self,
+        table: &Table,
+        rowid: i64,
+        data: &[u8],
+    ) -> rusqlite::Result<(Option<Identity>, Looked)> {
         if self.query.json().first_candidate(data, 0).is_none() {
             return Ok((None, Looked::Nothing));
         }
@@ -145,8 +150,18 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn title(&mut self, table: &Table, rowid: i64, title: ValueRef<'_>) -> rusqlite::Result<Vec<Hit>> {
-        let Ok(Some(bytes)) = title.as_bytes_or_null() else { return Ok(Vec::new()) };
+    fn title(
+        &mut self,
+        table: &Table,
+        rowid: i64,
+        stored_bytes: u64,
+        title: ValueRef<'_>,
+    ) -> rusqlite::Result<Vec<Hit>> {
+        let Ok(Some(bytes)) = title.as_bytes_or_null() else {
+            // No title is nothing to find; one of many mebibytes is not a title.
+            self.totals.rows_unreadable += u64::from(stored_bytes > 0);
+            return Ok(Vec::new());
+        };
         let mut text = TextSearch::new(self.query);
         text.piece(bytes);
         let Some(found) = text.finish() else { return Ok(Vec::new()) };

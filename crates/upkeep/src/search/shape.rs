@@ -109,8 +109,8 @@ impl Shape {
             Self::Assistant => match key {
                 "content" => Visit::Items,
                 "error" | "retry" => Visit::Tree(Field::Error),
-                "time" | "agent" | "model" | "snapshot" | "finish" | "rawFinish" | "native" | "cost" | "tokens" | "id"
-                | "metadata" => Visit::Skip,
+                "time" | "agent" | "model" | "snapshot" | "finish" | "rawFinish" | "native" | "cost"
+                | "tokens" | "id" | "metadata" => Visit::Skip,
                 _ => Visit::Tree(Field::Other),
             },
             Self::Item => item(key),
@@ -158,14 +158,26 @@ impl Shape {
         }
         let is_of = |field: Field| match field {
             Field::Text => kind != Some("reasoning"),
-            Field::ToolName | Field::ToolInput | Field::ToolOutput | Field::ToolError | Field::ToolTitle | Field::ToolMetadata => {
-                kind == Some("tool")
-            }
+            Field::ToolName
+            | Field::ToolInput
+            | Field::ToolOutput
+            | Field::ToolError
+            | Field::ToolTitle
+            | Field::ToolMetadata => kind == Some("tool"),
             Field::Subtask => kind == Some("subtask"),
             Field::Patch => kind == Some("patch"),
             Field::Other => !matches!(
                 kind,
-                Some("text" | "reasoning" | "tool" | "step-start" | "step-finish" | "patch" | "file" | "compaction")
+                Some(
+                    "text"
+                        | "reasoning"
+                        | "tool"
+                        | "step-start"
+                        | "step-finish"
+                        | "patch"
+                        | "file"
+                        | "compaction"
+                )
             ),
             Field::Attachment
             | Field::Error
@@ -200,7 +212,9 @@ fn part(key: &str) -> Visit {
         "prompt" | "description" | "command" => Visit::Text(Field::Subtask),
         "files" => Visit::Tree(Field::Patch),
         "error" => Visit::Tree(Field::Error),
-        "sessionID" | "callID" | "hash" | "snapshot" | "time" | "cost" | "tokens" | "reason" | "mime" => Visit::Skip,
+        "sessionID" | "callID" | "hash" | "snapshot" | "time" | "cost" | "tokens" | "reason" | "mime" => {
+            Visit::Skip
+        }
         _ => Visit::Tree(Field::Other),
     }
 }
@@ -213,9 +227,9 @@ fn message(key: &str) -> Visit {
         "system" => Visit::Tree(Field::System),
         "summary" => Visit::Object(Shape::Summary),
         "error" => Visit::Tree(Field::Error),
-        "sessionID" | "parentID" | "projectID" | "workspaceID" | "time" | "agent" | "mode" | "model" | "modelID" | "providerID"
-        | "variant" | "path" | "cost" | "tokens" | "finish" | "tools" | "format" | "slug" | "directory" | "version"
-        | "permission" | "share" | "revert" => Visit::Skip,
+        "sessionID" | "parentID" | "projectID" | "workspaceID" | "time" | "agent" | "mode" | "model"
+        | "modelID" | "providerID" | "variant" | "path" | "cost" | "tokens" | "finish" | "tools"
+        | "format" | "slug" | "directory" | "version" | "permission" | "share" | "revert" => Visit::Skip,
         _ => Visit::Tree(Field::Other),
     }
 }
@@ -226,7 +240,9 @@ fn item(key: &str) -> Visit {
         "name" => Visit::Keep(Slot::Tool),
         "text" => Visit::Text(Field::Text),
         "state" => Visit::Object(Shape::ToolState),
-        "id" | "native" | "executed" | "provider" | "providerState" | "providerResultState" | "time" => Visit::Skip,
+        "id" | "native" | "executed" | "provider" | "providerState" | "providerResultState" | "time" => {
+            Visit::Skip
+        }
         _ => Visit::Tree(Field::Other),
     }
 }

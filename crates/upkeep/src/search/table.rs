@@ -24,8 +24,20 @@ pub(crate) struct Table {
 }
 
 const TABLES: [Table; 6] = [
-    Table { source: Source::Session, name: "session_v2", column: "title", session: "id", session_order: "rowid" },
-    Table { source: Source::Session, name: "session", column: "title", session: "id", session_order: "rowid" },
+    Table {
+        source: Source::Session,
+        name: "session_v2",
+        column: "title",
+        session: "id",
+        session_order: "rowid",
+    },
+    Table {
+        source: Source::Session,
+        name: "session",
+        column: "title",
+        session: "id",
+        session_order: "rowid",
+    },
     Table {
         source: Source::SessionMessage,
         name: "session_message",
@@ -40,8 +52,20 @@ const TABLES: [Table; 6] = [
         session: "session_id",
         session_order: "time_created, id",
     },
-    Table { source: Source::Part, name: "part", column: "data", session: "session_id", session_order: "rowid" },
-    Table { source: Source::Event, name: "event", column: "data", session: "aggregate_id", session_order: "seq" },
+    Table {
+        source: Source::Part,
+        name: "part",
+        column: "data",
+        session: "session_id",
+        session_order: "rowid",
+    },
+    Table {
+        source: Source::Event,
+        name: "event",
+        column: "data",
+        session: "aggregate_id",
+        session_order: "seq",
+    },
 ];
 
 impl Table {
@@ -55,10 +79,18 @@ impl Table {
         TABLES.into_iter().filter(is_there).collect()
     }
 
+    /// The table of conversation rows that `source` names, where the file has it.
+    pub(crate) fn of(source: Source, schema: &Schema) -> Option<Self> {
+        Self::all(schema, true).into_iter().find(|table| table.source == source)
+    }
+
     /// The first rowid from `?1` to `?2`, or the last.
     pub(crate) fn next_rowid(&self, descending: bool) -> String {
         let direction = if descending { "DESC" } else { "ASC" };
-        format!("SELECT rowid FROM {} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid {direction} LIMIT 1", self.name)
+        format!(
+            "SELECT rowid FROM {} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid {direction} LIMIT 1",
+            self.name
+        )
     }
 
     /// Rows from `?1` to `?2`: rowid, bytes, and the text unless it is too large to be read at once.
@@ -69,7 +101,8 @@ impl Table {
 
     /// The same for the rows of session `?1`, in their order.
     pub(crate) fn of_session(&self, schema: &Schema, descending: bool) -> String {
-        let has_order = self.session_order.split(", ").all(|column| column == "rowid" || schema.has(self.name, column));
+        let has_order =
+            self.session_order.split(", ").all(|column| column == "rowid" || schema.has(self.name, column));
         let order = if has_order { self.session_order } else { "rowid" };
         let order = if descending { order.replace(", ", " DESC, ") + " DESC" } else { order.to_owned() };
         format!("{} WHERE {} = ?1 ORDER BY {order}", self.select(), self.session)

@@ -1,0 +1,125 @@
+//! Searches against a search that decodes every row, folds every character and compares at every place.
+
+use std::collections::BTreeMap;
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
+use serde_json::Value;
+
+use super::super::fold::fold;
+use super::*;
+
+const LETTERS: &str = "[abkKsSſ\u{212a}äÄßẞσςΣ圧縮n\n\"\\\\/\t\u{1b} 😀\u{fffd}é-]";
+
+/// JSON of a string in one of the ways in which programs write it.
+fn spelled(text: &str, style: u8) -> String {
+    let plain = quote(text);
+    match style {
+        0 => plain,
+        1 => plain.replace('/', "\\/"),
+        _ => plain
+            .chars()
+            .flat_map(|c| {
+                let mut units = [0; 2];
+                let is_escaped = !c.is_ascii()
+                    || (style == 3
+                        && c.is_ascii_alphabetic()
+                        && c != 'n'
+                        && c != 't'
+                        && c != 'u'
+                        && c != 'b');
+                if is_escaped {
+                    c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect::<Vec<_>>()
+                } else {
+                    vec![c.to_string()]
+                }
+            })
+            .collect(),
+    }
+}
+
+fn naive_count(text: &str, query: &[char]) -> u64 {
+    let text: Vec<char> = text.chars().map(fold).collect();
+    let (mut count, mut at) = (0, 0);
+    while at + query.len() <= text.len() {
+        if text[at..].starts_with(query) {
+            count += 1;
+            at += query.len();
+        } else {
+            at += 1;
+        }
+    }
+    count
+}
+
+/// Row and item to the matches in its text.
+type Counts = BTreeMap<(String, Option<u32>), u64>;
+
+fn naive(rows: &[(String, String)], query: &str) -> Counts {
+    let query: Vec<char> = query.chars().map(fold).collect();
+    let mut counts = Counts::new();
+    for (id, data) in rows {
+        let data: Value = serde_json::from_str(data).unwrap();
+        let mut add = |item, value: &Value| {
+            let count = naive_count(value["text"].as_str().unwrap(), &query);
+            if count > 0 {
+                counts.insert((id.clone(), item), count);
+            }
+        };
+        match data["content"].as_array() {
+            Some(items) => (0..).zip(items).for_each(|(index, item)| add(Some(index), item)),
+            None => add(None, &data),
+        }
+    }
+    counts
+}
+
+#[test]
+fn finds_exactly_what_a_naive_search_finds() {
+    let mut runner = TestRunner::deterministic();
+    let mut draw = |pattern: &str| {
+        proptest::string::string_regex(pattern).unwrap().new_tree(&mut runner).unwrap().current()
+    };
+    let mut rows = Vec::new();
+    let (_folder, path) = built(Layout::ReducedBoth, |db| {
+        db.session(&Session::named("!"));
+        db.user("msg_a", "!");
+        db.session_v2(&Session::named("?"));
+        db.transaction(|db| {
+            for n in 0..240_u8 {
+                let text = spelled(&draw(&format!("{LETTERS}{{0,60}}")), n % 4);
+                let id = format!("{n:03}");
+                if n % 3 == 0 {
+                    let other = spelled(&draw(&format!("{LETTERS}{{0,20}}")), n % 4);
+                    let data = format!(
+                        "{{\"time\":{{\"created\":1}},\"content\":[{{\"type\":\"text\",\"text\":{text}}},\
+                         {{\"text\":{other},\"type\":\"reasoning\"}}]}}"
+                    );
+                    db.session_message(&id, "?", "assistant", i64::from(n), NOW, &data);
+                    rows.push((id, data));
+                } else {
+                    let kind = if n % 2 == 0 { "text" } else { "reasoning" };
+                    let data = format!("{{\"type\":\"{kind}\",\"text\":{text}}}");
+                    db.part(&id, "msg_a", "!", &data);
+                    rows.push((id, data));
+                }
+            }
+        });
+    });
+    let mut found_any = 0;
+    for round in 0..150 {
+        let query = draw(&format!("{LETTERS}{{1,{}}}", 1 + round % 3));
+        let (hits, totals) = search(&path, &query, &SearchOptions::default());
+        let found: Counts = hits
+            .into_iter()
+            .map(|hit| {
+                let item = hit.part_index.filter(|_| hit.source == Source::SessionMessage);
+                ((hit.part.or(hit.message).unwrap(), item), hit.occurrences)
+            })
+            .collect();
+        assert_eq!(found, naive(&rows, &query), "{query:?}");
+        assert_eq!(totals.rows_unreadable, 0, "{query:?}");
+        found_any += usize::from(!found.is_empty());
+    }
+    assert!(found_any > 50, "{found_any}");
+}
