@@ -15,6 +15,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::schema::Schema;
 
 mod access;
+mod damaged;
 mod error;
 mod file;
 mod filesystem;
@@ -27,6 +28,7 @@ use access::Surroundings;
 use registry::{Registration, Use};
 
 pub use access::Access;
+pub(crate) use damaged::DamagedDatabase;
 pub use error::{NAMES_MAX, OBJECT_BYTES_MAX, OBJECTS_MAX, OpenError, OpenErrorKind, PATH_BYTES_MAX};
 pub use file::DatabaseFile;
 pub(crate) use fingerprint::{FileId, FileState};
@@ -270,7 +272,7 @@ impl Writing {
 }
 
 /// A reading connection without any look at what the file holds.
-pub(crate) fn open_reading(
+fn open_reading(
     file: &DatabaseFile,
     access: Access,
     busy_timeout: Duration,
@@ -308,6 +310,18 @@ const SCHEMA_LOOKS_MAX: u32 = 200;
 
 /// Makes SQLite read the schema, which it keeps in memory whole, within a bound on the number and size of its objects.
 pub(crate) fn load_schema(connection: &Connection) -> Result<(), OpenErrorKind> {
+    let objects = within_schema_budget(connection, || {
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
+    })?;
+    let is_within = usize::try_from(objects).is_ok_and(|objects| objects <= OBJECTS_MAX);
+    if is_within { Ok(()) } else { Err(OpenErrorKind::SchemaTooLarge) }
+}
+
+/// Runs the first statement on a connection, which loads the schema, and stops it where that would take too much.
+fn within_schema_budget<T>(
+    connection: &Connection,
+    first: impl FnOnce() -> rusqlite::Result<T>,
+) -> Result<T, OpenErrorKind> {
     let length = connection.limit(Limit::SQLITE_LIMIT_LENGTH)?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, i32::try_from(OBJECT_BYTES_MAX).unwrap_or(i32::MAX))?;
     let looks = AtomicU32::new(0);
@@ -315,17 +329,13 @@ pub(crate) fn load_schema(connection: &Connection) -> Result<(), OpenErrorKind> 
         SCHEMA_STEPS,
         Some(move || looks.fetch_add(1, Ordering::Relaxed) >= SCHEMA_LOOKS_MAX),
     )?;
-    let objects = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
+    let outcome = first();
     connection.progress_handler(0, None::<fn() -> bool>)?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, length)?;
-    match objects {
-        Ok(count) if usize::try_from(count).is_ok_and(|count| count <= OBJECTS_MAX) => Ok(()),
-        Ok(_) => Err(OpenErrorKind::SchemaTooLarge),
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
-            Err(OpenErrorKind::SchemaTooLarge)
-        }
-        Err(error) => Err(error.into()),
-    }
+    outcome.map_err(|error| match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => OpenErrorKind::SchemaTooLarge,
+        _ => error.into(),
+    })
 }
 
 /// The pragmas that need the schema.

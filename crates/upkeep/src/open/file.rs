@@ -56,6 +56,20 @@ impl DatabaseFile {
         Ok(Self { path, id: state.id, is_wal, network })
     }
 
+    /// A file that is taken as it is, for recovery from it: nothing is asked of its header.
+    pub(crate) fn find_damaged(path: &Path, is_wal: bool) -> Result<Self, OpenError> {
+        let examine = || {
+            let path = fs::canonicalize(path)?;
+            ensure_regular(&path)?;
+            let state = FileState::of(&path)?.ok_or(OpenErrorKind::NotFound)?;
+            if state.bytes == 0 {
+                return Err(OpenErrorKind::Empty);
+            }
+            Ok(Self { path, id: state.id, is_wal, network: None })
+        };
+        examine().map_err(|kind| OpenError { path: path.to_owned(), kind })
+    }
+
     /// The path with all symlinks resolved.
     pub fn path(&self) -> &Path {
         &self.path
