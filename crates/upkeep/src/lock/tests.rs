@@ -4,7 +4,8 @@ use std::sync::mpsc;
 use super::*;
 
 const V1: &str = "CREATE TABLE session (id text PRIMARY KEY, time_updated integer);
-    CREATE TABLE message (id text PRIMARY KEY, data text); CREATE TABLE part (id text PRIMARY KEY, data text);";
+    CREATE TABLE message (id text PRIMARY KEY, session_id text, data text);
+    CREATE TABLE part (id text PRIMARY KEY, message_id text, session_id text, data text);";
 
 #[test]
 fn a_held_lock_is_busy_and_a_free_one_commits_or_rolls_back() {
@@ -19,8 +20,9 @@ fn a_held_lock_is_busy_and_a_free_one_commits_or_rolls_back() {
     assert_eq!(locks.report().transactions, 0);
     other.execute_batch("ROLLBACK").unwrap();
 
-    let insert =
-        |held: &Held<'_>, id: &str| held.connection().execute("INSERT INTO part VALUES (?1, '')", [id]);
+    let insert = |held: &Held<'_>, id: &str| {
+        held.connection().execute("INSERT INTO part (id, data) VALUES (?1, '')", [id])
+    };
     locks
         .run(|held| {
             insert(held, "kept")?;
@@ -56,7 +58,7 @@ fn the_lock_stays_free_between_two_transactions() {
     let mut other = None;
     locks
         .run(|held| {
-            held.connection().execute("INSERT INTO part VALUES ('first', '')", [])?;
+            held.connection().execute("INSERT INTO part (id, data) VALUES ('first', '')", [])?;
             let path = path.clone();
             other = Some(thread::spawn(move || insert_as_soon_as_possible(&path, &refused)));
             is_refused.recv().unwrap();
@@ -66,7 +68,7 @@ fn the_lock_stays_free_between_two_transactions() {
         .unwrap();
     locks
         .run(|held| {
-            held.connection().execute("INSERT INTO part VALUES ('second', '')", [])?;
+            held.connection().execute("INSERT INTO part (id, data) VALUES ('second', '')", [])?;
             Ok::<_, LockError>(Step::Commit(()))
         })
         .unwrap();
@@ -90,7 +92,8 @@ fn a_log_that_a_reader_pins_is_reported_and_reclaimed_after_it_has_gone() {
     let big = "x".repeat(300_000);
     let mut insert = |id: u32| {
         locks.run(|held| {
-            held.connection().execute("INSERT INTO part VALUES (?1, ?2)", (id.to_string(), &big))?;
+            held.connection()
+                .execute("INSERT INTO part (id, data) VALUES (?1, ?2)", (id.to_string(), &big))?;
             Ok::<_, LockError>(Step::Commit(()))
         })
     };
@@ -122,7 +125,7 @@ fn insert_as_soon_as_possible(path: &Path, refused: &mpsc::Sender<()>) {
     connection.busy_timeout(Duration::ZERO).unwrap();
     let mut is_told = false;
     while let Err(error) =
-        connection.execute_batch("BEGIN IMMEDIATE; INSERT INTO part VALUES ('other', ''); COMMIT")
+        connection.execute_batch("BEGIN IMMEDIATE; INSERT INTO part (id, data) VALUES ('other', ''); COMMIT")
     {
         assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy));
         if !is_told {
