@@ -7,8 +7,10 @@ use clap::Parser;
 use crate::commands::Command;
 
 pub(crate) mod age;
+pub(crate) mod confirm;
 pub(crate) mod output;
 pub(crate) mod selection;
+pub(crate) mod state;
 pub(crate) mod target;
 
 /// Keeps coding-agent conversations small, searchable and live: storage care for OpenCode databases.

@@ -1,42 +1,78 @@
 //! The verbs, one file each.
 
+use std::time::Duration;
+
 use clap::Subcommand;
 
 use crate::app::App;
 use crate::failure::Failure;
 use crate::status::Status;
 
+mod check;
 mod completions;
 mod demo;
 mod locate;
 mod man;
 mod preview;
+mod prune;
+mod rebuild;
 mod sessions;
 mod show;
+mod stats;
+mod undo;
 
 /// What the user wants done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Locate(locate::Args),
+    Stats(stats::Args),
     Sessions(sessions::Args),
     Show(show::Args),
     Preview(preview::Args),
+    Prune(prune::Args),
+    Rebuild(rebuild::Args),
+    Check(check::Args),
+    Undo(undo::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
 
 /// The names of all verbs.
-pub(crate) const NAMES: [&str; 7] = ["locate", "sessions", "show", "preview", "demo", "completions", "man"];
+pub(crate) const NAMES: [&str; 12] = [
+    "locate",
+    "stats",
+    "sessions",
+    "show",
+    "preview",
+    "prune",
+    "rebuild",
+    "check",
+    "undo",
+    "demo",
+    "completions",
+    "man",
+];
+
+/// How long a command waits for another program's lock.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a server that holds the database may take to say whether a session is busy.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Command {
     /// The name that calls it.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Locate(_) => "locate",
+            Self::Stats(_) => "stats",
             Self::Sessions(_) => "sessions",
             Self::Show(_) => "show",
             Self::Preview(_) => "preview",
+            Self::Prune(_) => "prune",
+            Self::Rebuild(_) => "rebuild",
+            Self::Check(_) => "check",
+            Self::Undo(_) => "undo",
             Self::Demo(_) => "demo",
             Self::Completions(_) => "completions",
             Self::Man(_) => "man",
@@ -48,9 +84,14 @@ impl Command {
 pub(crate) fn run(command: Command, app: &mut App) -> Result<Status, Failure> {
     match command {
         Command::Locate(args) => locate::run(args, app),
+        Command::Stats(args) => stats::run(args, app),
         Command::Sessions(args) => sessions::run(&args, app),
         Command::Show(args) => show::run(&args, app),
         Command::Preview(args) => preview::run(&args, app),
+        Command::Prune(args) => prune::run(&args, app),
+        Command::Rebuild(args) => rebuild::run(&args, app),
+        Command::Check(args) => check::run(args, app),
+        Command::Undo(args) => undo::run(&args, app),
         Command::Demo(args) => demo::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),

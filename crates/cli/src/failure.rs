@@ -18,7 +18,9 @@ mod open;
 mod plan;
 mod prune;
 mod read;
+mod rebuild;
 mod state;
+mod undo;
 
 /// What to do where another process holds a lock.
 const WAIT_HINT: &str =
@@ -66,6 +68,11 @@ impl Failure {
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self::new(Status::Usage, "usage", message)
             .with_hint("run the command with --help to see what it takes; nothing was changed")
+    }
+
+    /// A command that Ctrl-C stopped at a safe point.
+    pub(crate) fn cancelled(message: impl fmt::Display) -> Self {
+        Self::new(Status::Other, "cancelled", message).with_hint("run the same command again to go on")
     }
 
     /// What could not be written to standard output. A closed pipe (`headwater sessions | head`) is the reader's decision.

@@ -36,4 +36,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
 }
 
 /// What to try next.
-const EXAMPLES: &[&str] = &[];
+const EXAMPLES: &[&str] = &[
+    "stats",
+    "sessions --sort size",
+    "preview --class superseded-events --class diffs",
+    "prune --class superseded-events --class diffs",
+    "rebuild --class events",
+    "check",
+];

@@ -105,7 +105,8 @@ fn suggest(preview: &MessagePreview, out: &mut Output) -> Result<(), Failure> {
     if removable.is_empty() {
         return Ok(());
     }
-    let indexes: String = removable.iter().take(20).map(|item| format!(" --index {}", item.index)).collect();
+    let indexes: Vec<_> = removable.iter().take(20).map(|item| format!(" --index {}", item.index)).collect();
+    let indexes = indexes.concat();
     let (message, revision) = (printable(preview.message.as_str()), preview.revision);
     out.line("")?;
     out.line(format_args!("headwater prune --message {message} --revision {revision}{indexes}"))

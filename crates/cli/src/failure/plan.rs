@@ -18,7 +18,7 @@ impl From<&PlanError> for Failure {
     }
 }
 
-fn explain(kind: &PlanErrorKind) -> (Status, &'static str, &'static str) {
+pub(super) fn explain(kind: &PlanErrorKind) -> (Status, &'static str, &'static str) {
     match kind {
         PlanErrorKind::UnknownSession(_) => (Status::Usage, "unknown-session", NAME_A_SESSION),
         PlanErrorKind::UnknownProject(_) => {

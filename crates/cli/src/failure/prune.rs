@@ -4,7 +4,7 @@ use headwater_upkeep::lock::LockError;
 use headwater_upkeep::prune::{Blocked, PruneError, PruneErrorKind};
 use headwater_wire::code::{BlockedReason, RetryAdvice};
 
-use super::{Failure, WAIT_HINT, archive, state};
+use super::{Failure, WAIT_HINT, archive, plan, state};
 use crate::status::Status;
 
 impl From<Blocked> for Failure {
@@ -32,6 +32,7 @@ impl From<PruneError> for Failure {
             PruneErrorKind::State(error) => state::explain(&error.kind),
             PruneErrorKind::Archive(error) => archive::explain(&error.kind),
             PruneErrorKind::Lock(error) => lock(error),
+            PruneErrorKind::Plan(error) => plan::explain(&error.kind),
             PruneErrorKind::DamagedReceipt => (
                 Status::Damaged,
                 "damaged-receipt",

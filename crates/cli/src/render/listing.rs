@@ -76,13 +76,13 @@ mod tests {
         let listing = Listing { fixed: &FIXED, last: "Title", width: Some(32) };
         assert_eq!(listing.header(), "Id          Size  Title");
         for (title, shown) in [
-            ("short", "ses_1   1.5 KiB  short"),
-            ("a title that is too long", "ses_1   1.5 KiB  a title that …"),
-            ("天気予報の表示を日本語に", "ses_1   1.5 KiB  天気予報の表…"),
+            ("short", "ses_1    1.5 KiB  short"),
+            ("a title that is too long", "ses_1    1.5 KiB  a title that …"),
+            ("天気予報の表示を日本語に", "ses_1    1.5 KiB  天気予報の表…"),
         ] {
             let line = listing.line(&["ses_1", "1.5 KiB"], title);
             assert!(line.width() <= 32, "{line}");
-            assert_eq!(line.replace("    ", "   ").replace("   1.5", "   1.5"), shown.to_owned(), "{line}");
+            assert_eq!(line, shown);
         }
     }
 

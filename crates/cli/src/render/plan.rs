@@ -86,7 +86,7 @@ fn show_kept(plan: &Plan, out: &mut Output) -> Result<(), Failure> {
     for kept in &plan.kept {
         *reasons.entry(kept.reason).or_default() += 1;
     }
-    out.heading(format_args!("{} stay although they were selected", count(plan.kept_count)))?;
+    out.heading(format_args!("Kept although selected: {}", count(plan.kept_count)))?;
     let mut table = Table::new([Column::Figure("How many"), Column::Text("Why")]);
     for (reason, number) in reasons {
         table.row([count(number), reason.to_string()]);

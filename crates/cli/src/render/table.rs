@@ -45,11 +45,6 @@ impl Table {
         self.0.add_row(cells);
     }
 
-    /// Whether there are no rows.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The lines of the table, at most `width` columns wide where a width is given and there is any way to keep to it.
     pub(crate) fn lines(&mut self, width: Option<u16>) -> Vec<String> {
         match width {

@@ -41,14 +41,6 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// The first `chars_max` characters of `text`, with a mark where something was cut.
-pub(crate) fn shortened(text: &str, chars_max: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(chars_max) {
-        None => Cow::Borrowed(text),
-        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,11 +58,5 @@ mod tests {
             assert_eq!(printable(stored), shown);
         }
         assert_eq!(printable_lines("a\n\tb\x1b"), "a\n\tb\\u{1b}");
-    }
-
-    #[test]
-    fn cutting_counts_characters() {
-        assert_eq!(shortened("数据", 2), "数据");
-        assert_eq!(shortened("数据库", 2), "数据…");
     }
 }

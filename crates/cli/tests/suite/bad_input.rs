@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use headwater_testkit::fixture::{Fixture, Layout, Session};
+use headwater_testkit::fixture::{Fixture, Layout};
 use headwater_testkit::program::find;
 use headwater_testkit::sqlite3::Shell;
 

@@ -1,7 +1,12 @@
 //! The program as its users run it: arguments, exit statuses, output, and what it leaves behind.
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene up has failed")]
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "functions beside the tests: a test that cannot set its scene up has failed"
+)]
 
 mod bad_input;
+mod changing;
 mod documents;
 mod folder;
 mod locate;
@@ -10,5 +15,6 @@ mod preview;
 mod program;
 mod reading;
 mod scene;
+mod scrub;
 mod terminal;
 mod verbs;

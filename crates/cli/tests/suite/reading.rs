@@ -1,14 +1,30 @@
-//! `sessions` and `show`: shapes, order, and text that tries to take the terminal over.
+//! `stats`, `sessions`, `show` and `check`: shapes, order, and text that tries to take the terminal over.
 
 use insta::assert_json_snapshot;
 
 use crate::program::{Run, run};
 use crate::scene::{self, CANARY, HOSTILE};
+use crate::scrub::scrubbed;
 
 fn reading(arguments: &[&str]) -> Run {
     let home = tempfile::tempdir().unwrap();
     scene::database(home.path());
     run(home.path(), arguments.iter().chain(&["--db", "opencode.db"]))
+}
+
+#[test]
+fn stats_have_the_documented_shape() {
+    let report = reading(&["stats", "--json", "--exact"]).expect_status(0).json();
+    let mut report = report;
+    // Which bucket is filled depends on the day; the tables and indexes of a layout belong to the tests of the library.
+    for list in ["ages", "tables", "indexes"] {
+        report["result"][list].as_array_mut().unwrap().truncate(1);
+    }
+    report["result"]["database"]["holders"] = "who has it open, as locate says".into();
+    let measured = ["path", "bytes", "page_count", "page_bytes", "ages"];
+    assert_json_snapshot!("stats", scrubbed(report, &measured));
+    let shown = reading(&["stats"]).expect_status(0).stdout;
+    assert!(shown.contains("superseded-events") && !shown.contains(CANARY), "{shown}");
 }
 
 #[test]
@@ -22,6 +38,22 @@ fn messages_have_the_documented_shape() {
     assert_json_snapshot!("show_1x", shown.json_lines());
     let shown = reading(&["show", "--message", "msg_v2_2", "--json"]).expect_status(0);
     assert_json_snapshot!("show_2x", shown.json_lines());
+}
+
+#[test]
+fn a_check_has_the_documented_shape_and_an_undecodable_row_is_status_5() {
+    let home = tempfile::tempdir().unwrap();
+    let path = scene::database(home.path());
+    let check = || run(home.path(), ["check", "--json", "--db", "opencode.db"]);
+    let sound = check().expect_status(0).json();
+    assert_json_snapshot!("check", scrubbed(sound, &["path", "bytes", "pages"]));
+    let db = headwater_testkit::fixture::Fixture::reopen(&path);
+    db.sql("UPDATE part SET data = '{' WHERE id = 'prt_a_1'");
+    db.close();
+    let broken = check().expect_status(5).json();
+    assert_eq!(broken["result"]["findings"][0]["code"], "undecodable-row");
+    let shown = run(home.path(), ["check", "--db", "opencode.db"]).expect_status(5).stdout;
+    assert!(shown.contains("undecodable-row") && !shown.contains(CANARY), "{shown}");
 }
 
 #[test]

@@ -29,10 +29,21 @@ impl Verb {
 
 /// Verbs that only read.
 pub(crate) const READING: &[Verb] = &[
+    Verb::new("stats", &[], 0),
     Verb::new("sessions", &[], 4),
     Verb::new("show", &["ses_none"], 2),
     Verb::new("preview", &["--class", "events"], 4),
+    Verb::new("check", &[], 0),
 ];
 
 /// Every verb.
-pub(crate) const VERBS: &[Verb] = READING;
+pub(crate) const VERBS: &[Verb] = &[
+    Verb::new("stats", &[], 0),
+    Verb::new("sessions", &[], 4),
+    Verb::new("show", &["ses_none"], 2),
+    Verb::new("preview", &["--class", "events"], 4),
+    Verb::new("check", &[], 0),
+    Verb::new("prune", &["--class", "events", "--yes"], 4),
+    Verb::new("rebuild", &["--yes"], 4),
+    Verb::new("undo", &["--archive", "none", "--yes"], 1),
+];

@@ -1,0 +1,112 @@
+//! `headwater undo`: puts back what a prune removed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use headwater_upkeep::fence::{FenceOptions, OpenCodeServers};
+use headwater_upkeep::undo::{self, UndoOptions, UndoReport};
+use headwater_upkeep::{ReadDatabase, WriteDatabase};
+
+use crate::app::App;
+use crate::args::confirm::ConfirmArgs;
+use crate::args::state::StateArgs;
+use crate::clock;
+use crate::confirm::confirm;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::progress::Watch;
+use crate::render::locks;
+use crate::render::size::count;
+use crate::render::table::{Column, Table};
+use crate::render::text::printable;
+use crate::status::Status;
+
+/// Put back what a prune removed into an archive, byte for byte, where the rows are as the prune left them.
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Doing it again restores nothing more. Exit status 4 where nothing was left to restore."
+)]
+pub(crate) struct Args {
+    /// The archive that `prune --archive` wrote.
+    #[arg(long, value_name = "FILE")]
+    archive: PathBuf,
+    /// Use an archive whose last frame is unfinished up to there: what that frame speaks of was never removed.
+    #[arg(long)]
+    accept_torn: bool,
+    /// Restore into a session whose newest turn was interrupted and is not running.
+    #[arg(long)]
+    interrupted: bool,
+    #[command(flatten)]
+    state: StateArgs,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
+    let path = app.database()?;
+    // Opening for writing may leave a log beside the database, which is too early before the answer.
+    drop(ReadDatabase::open(&path)?);
+    ensure_file(&args.archive)?;
+    if !app.out.is_json() {
+        let [archive, path] = [args.archive.to_string_lossy(), path.to_string_lossy()];
+        app.out.line(format_args!(
+            "what {} holds goes back into {}",
+            printable(&archive),
+            printable(&path)
+        ))?;
+    }
+    confirm(app, args.confirm.yes, "Restore it?")?;
+    let database = WriteDatabase::open(&path, super::LOCK_TIMEOUT)?;
+    let mut state = args.state.open()?;
+    let probe = OpenCodeServers::new(database.file().path(), super::SERVER_TIMEOUT);
+    let fence = FenceOptions { interrupted: args.interrupted, ..FenceOptions::default() };
+    let options = UndoOptions { accept_torn: args.accept_torn, fence, ..UndoOptions::default() };
+    let watch = Watch::new(app.cancel.clone());
+    let restored = undo::run(&database, &mut state, &args.archive, &probe, options, clock::now(), &watch);
+    watch.end();
+    let report = restored?;
+    let status = if report.rows_restored == 0 { Status::Nothing } else { Status::Done };
+    if app.out.is_json() {
+        app.out.result(status, &report)?;
+    } else {
+        show(&report, &mut app.out)?;
+    }
+    if report.is_cancelled {
+        return Err(Failure::cancelled("the undo was stopped; what is restored stays restored"));
+    }
+    Ok(status)
+}
+
+fn ensure_file(archive: &Path) -> Result<(), Failure> {
+    match fs::metadata(archive) {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => Err(Failure::new(Status::Damaged, "not-an-archive", "the archive is not a file")
+            .with_hint("name the file that `prune --archive` wrote")),
+        Err(error) => {
+            let path = archive.to_string_lossy();
+            Err(Failure::new(Status::Other, "not-found", format_args!("archive {path}: {error}"))
+                .with_hint("name the file that `prune --archive` wrote"))
+        }
+    }
+}
+
+fn show(report: &UndoReport, out: &mut Output) -> Result<(), Failure> {
+    out.line(format_args!(
+        "{} rows restored, in {} of {} units",
+        count(report.rows_restored),
+        count(report.units_restored),
+        count(report.units)
+    ))?;
+    if report.had_torn_end {
+        out.line("the last frame of the archive is unfinished and was left out")?;
+    }
+    if !report.rows_left.is_empty() {
+        out.heading("Left alone")?;
+        let mut table = Table::new([Column::Figure("Rows"), Column::Text("Why")]);
+        for (reason, rows) in &report.rows_left {
+            table.row([count(*rows), reason.to_string()]);
+        }
+        out.table(&mut table)?;
+    }
+    out.line(locks::line(&report.locks))
+}

@@ -1,0 +1,182 @@
+//! `prune`, `rebuild` and `undo`: the plan first, nothing without a confirmation, and what is left afterwards.
+
+use std::fs;
+use std::path::Path;
+
+use headwater_testkit::sqlite3::Shell;
+use insta::assert_json_snapshot;
+use serde_json::{Value, json};
+
+use crate::folder::Contents;
+use crate::program::{Run, run};
+use crate::scene::{self, CANARY};
+use crate::scrub::scrubbed;
+
+/// A folder with the scene in it, and runs on that.
+struct Place {
+    home: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        scene::database(home.path());
+        Self { home }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Run {
+        run(self.home.path(), arguments.iter().chain(&["--db", "opencode.db"]))
+    }
+
+    fn path(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Everything that every session shows.
+    fn shown(&self) -> Vec<Vec<Value>> {
+        let sessions = ["ses_a", "ses_child", "ses_hostile", "ses_v2"];
+        sessions
+            .map(|session| {
+                self.run(&["show", session, "--technical", "--json"]).expect_status(0).json_lines()
+            })
+            .into()
+    }
+}
+
+const ITEMS: [&str; 8] = ["prune", "--message", "msg_a_2", "--index", "0", "--index", "1", "--json"];
+
+fn revision(place: &Place) -> String {
+    let preview = place.run(&["preview", "--message", "msg_a_2", "--json"]).expect_status(0).json();
+    preview["result"]["revision"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn without_a_confirmation_the_plan_is_shown_and_nothing_changes() {
+    let place = Place::new();
+    let before = Contents::of(place.path());
+    for arguments in [&["prune", "--class", "events"][..], &["rebuild", "--class", "events"], &ITEMS[..7]] {
+        let refused = place.run(arguments).expect_status(2);
+        assert!(!refused.stdout.is_empty(), "{arguments:?}");
+        assert!(
+            refused.stderr.contains("nothing was changed") && refused.stderr.contains("--yes"),
+            "{}",
+            refused.stderr
+        );
+        let json = place.run(&[arguments, &["--json"]].concat()).expect_status(2);
+        assert_eq!(json.json_lines().len(), 2, "{arguments:?}");
+        assert_eq!(json.json()["error"]["code"], "not-confirmed", "{arguments:?}");
+        assert_eq!(Contents::of(place.path()), before, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_prune_by_class_has_the_documented_shape_and_keeps_every_text() {
+    let place = Place::new();
+    let arguments =
+        ["prune", "--class", "events", "--class", "technical", "--newest-turn", "--yes", "--json"];
+    let lines = place.run(&arguments).expect_status(0).json_lines();
+    assert_json_snapshot!("prune_classes", scrubbed(lines, &["locks", "space"]));
+    let texts = place
+        .shown()
+        .concat()
+        .into_iter()
+        .flat_map(|line| line["message"]["items"].as_array().cloned().unwrap_or_default());
+    let kinds: Vec<_> = texts.map(|item| item["kind"].as_str().unwrap_or_default().to_owned()).collect();
+    assert_eq!(kinds.iter().filter(|kind| *kind == "text").count(), 7, "{kinds:?}");
+    assert!(!kinds.iter().any(|kind| kind == "tool" || kind == "reasoning"), "{kinds:?}");
+    assert_eq!(place.run(&arguments).expect_status(4).json()["result"]["classes"], json!({}));
+    place.run(&["check"]).expect_status(0);
+}
+
+#[test]
+fn the_same_request_again_has_the_same_receipt() {
+    let place = Place::new();
+    let seen = revision(&place);
+    let request = [&ITEMS[..], &["--revision", &seen, "--yes"]].concat();
+    let receipt = place.run(&request).expect_status(0).json();
+    assert_json_snapshot!("prune_message", scrubbed(receipt.clone(), &["time"]));
+    assert_eq!(place.run(&request).expect_status(0).json(), receipt);
+    let other = [&ITEMS[..5], &["--json", "--revision", &seen, "--yes"]].concat();
+    assert_eq!(place.run(&other).expect_status(3).json()["error"]["code"], "conflict");
+}
+
+#[test]
+fn requests_that_name_nothing_removable_are_refused() {
+    let place = Place::new();
+    let seen = revision(&place);
+    let before = fs::read(place.path().join("opencode.db")).unwrap();
+    let message = ["prune", "--message", "msg_a_2", "--yes", "--json"];
+    for (arguments, status, code) in [
+        (&["--revision", &seen, "--index", "2"][..], 3, "not_deletable"),
+        (&["--revision", &seen, "--index", "77"], 3, "not_deletable"),
+        (&["--revision", &seen], 2, "usage"),
+        (&["--index", "0"], 2, "usage"),
+        (&["--revision", &seen, "--index", "0", "--index", "0"], 2, "usage"),
+        (&["--revision", &seen, "--index", "100001"], 2, "usage"),
+        (&["--revision", "abc", "--index", "0"], 2, "usage"),
+        (&["--revision", &"0".repeat(64), "--index", "0"], 3, "conflict"),
+    ] {
+        let refused = place.run(&[&message[..], arguments].concat()).expect_status(status);
+        assert_eq!(refused.json()["error"]["code"], code, "{arguments:?}");
+        assert!(!refused.stderr.contains(CANARY));
+    }
+    assert!(fs::read(place.path().join("opencode.db")).unwrap() == before);
+}
+
+#[test]
+fn an_undo_puts_back_what_the_archive_holds() {
+    let place = Place::new();
+    let before = place.shown();
+    let prune = ["prune", "--class", "technical", "--newest-turn", "--archive", "removed.zst", "--yes"];
+    place.run(&prune).expect_status(0);
+    assert_ne!(place.shown(), before);
+    let undo = ["undo", "--archive", "removed.zst", "--json"];
+    assert_eq!(place.run(&undo).expect_status(2).json()["error"]["code"], "not-confirmed");
+    let report = place.run(&[&undo[..], &["--yes"]].concat()).expect_status(0).json();
+    assert_json_snapshot!("undo", scrubbed(report, &["locks"]));
+    assert_eq!(place.shown(), before);
+    place.run(&[&undo[..], &["--yes"]].concat()).expect_status(4);
+}
+
+#[test]
+fn a_rebuild_has_the_documented_shape_and_leaves_one_file() {
+    let place = Place::new();
+    let before = place.shown();
+    let rebuild = ["rebuild", "--class", "events", "--yes", "--json"];
+    let lines = place.run(&rebuild).expect_status(0).json_lines();
+    let mut report = lines[1].clone();
+    let tables = report["result"]["tables"].as_array_mut().unwrap();
+    tables.retain(|table| table["table"] == "event");
+    let measured =
+        ["forecast", "path", "bytes_before", "bytes_after", "locked_ms", "seconds", "read_bytes", "way"];
+    assert_json_snapshot!("rebuild", scrubbed(vec![lines[0].clone(), report], &measured));
+    assert_eq!(place.shown(), before);
+    let names: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["opencode.db"]);
+    assert_eq!(place.run(&rebuild).expect_status(4).json()["error"]["code"], "nothing-to-gain");
+}
+
+#[test]
+fn a_rebuild_names_who_has_the_database_open() {
+    let place = Place::new();
+    let shell = Shell::open(&place.path().join("opencode.db"));
+    let before = fs::read(place.path().join("opencode.db")).unwrap();
+    let refused = place.run(&["rebuild", "--class", "events", "--yes"]).expect_status(3);
+    assert!(refused.stderr.contains(&format!("pid {}", shell.pid())), "{}", refused.stderr);
+    assert!(fs::read(place.path().join("opencode.db")).unwrap() == before);
+}
+
+#[test]
+fn receipts_hold_no_content() {
+    let place = Place::new();
+    place
+        .run(&["prune", "--class", "technical", "--newest-turn", "--yes", "--state", "state"])
+        .expect_status(0);
+    let files: Vec<_> =
+        fs::read_dir(place.path().join("state")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(!files.is_empty());
+    for file in files {
+        let bytes = fs::read(&file).unwrap();
+        assert!(!bytes.windows(CANARY.len()).any(|window| window == CANARY.as_bytes()), "{}", file.display());
+    }
+}
