@@ -20,6 +20,7 @@ pub mod plan;
 pub mod prune;
 mod reading;
 pub mod rebuild;
+pub mod retention;
 pub mod salvage;
 pub mod schema;
 pub mod search;

@@ -8,10 +8,10 @@ pub enum Step {
     Claimed,
     /// What a run that was killed left open is resolved (state file only).
     Resolved,
-    /// The message was read, checked and its receipt looked for.
-    Prepared,
     /// What goes is in the archive, synced (with an archive only).
     Archived,
+    /// The message was read, checked and its receipt looked for.
+    Prepared,
     /// The intent is in the state file, synced (state file only).
     Intended,
     /// Servers and holders were asked; the lock is not taken.
@@ -35,8 +35,8 @@ impl Step {
     pub const ALL: [Self; 12] = [
         Self::Claimed,
         Self::Resolved,
-        Self::Prepared,
         Self::Archived,
+        Self::Prepared,
         Self::Intended,
         Self::Asked,
         Self::Locked,

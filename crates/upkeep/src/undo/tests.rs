@@ -313,3 +313,60 @@ fn an_archive_is_private_and_readable_as_zstandard() {
     assert!(text.starts_with("{\"archive\":\"headwater-undo\",\"version\":1"), "{text:.80}");
     assert!(text.contains("CANARY out"));
 }
+
+const DATABASE: &str = "HEADWATER_TEST_UNDO_DATABASE";
+const STEP: &str = "HEADWATER_TEST_UNDO_STEP";
+
+/// Ends this process as `kill -9` does when a step is reached.
+struct Killed(String);
+
+impl crate::observer::Observer for Killed {
+    fn reached(&self, step: &'static str) {
+        if step == self.0 {
+            let own = rustix::process::getpid();
+            rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();
+            unreachable!("killed");
+        }
+    }
+}
+
+/// The process that restores and is killed; passes at once when run as an ordinary test.
+#[test]
+fn killed_process_entry() {
+    let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };
+    let observer = Killed(std::env::var(STEP).unwrap());
+    let database = WriteDatabase::open(&path, Duration::ZERO).unwrap();
+    let mut state = StateFile::open(&state_path(&path)).unwrap();
+    let archive = path.with_file_name("undo.zst");
+    let now = UnixMillis::new(NOW + 60_000);
+    run(&database, &mut state, &archive, &NoServers, UndoOptions::default(), now, &observer).unwrap();
+}
+
+#[test]
+fn a_kill_at_any_step_of_an_undo_leaves_the_pruned_or_the_restored_message() {
+    use std::os::unix::process::ExitStatusExt;
+    for (storage, layout) in STORAGES {
+        for step in Step::ALL {
+            let case = case(storage, layout);
+            let before = dump(&case.path);
+            let request = request(&case.path, &[0, 1]);
+            receipt(prune_into(&case.path, &request, &case.archive));
+            let pruned = dump(&case.path);
+            let status = crate::fixture::test_process("undo::tests::killed_process_entry")
+                .env(DATABASE, &case.path)
+                .env(STEP, step.name())
+                .stdout(std::process::Stdio::null())
+                .status()
+                .unwrap();
+            assert_eq!(status.signal(), Some(9), "{storage:?} {step:?}");
+            let expected = if step == Step::Committed { &before } else { &pruned };
+            assert_eq!(&dump(&case.path), expected, "{storage:?} {step:?}");
+
+            undo(&case.path, &case.archive).unwrap();
+            assert_eq!(dump(&case.path), before, "{storage:?} {step:?}");
+            // A receipt that was left behind is superseded: the same request prunes again.
+            receipt(prune(&case.path, &request));
+            assert_eq!((dump(&case.path), receipts(&case.path)), (pruned, 1), "{storage:?} {step:?}");
+        }
+    }
+}
