@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::requirements;
-use crate::stage::{cargo, exists, stage};
+use crate::stage::{cargo, exists, root, stage};
 
 /// The variable that turns the whole matrix against the real OpenCode on.
 const FULL: &str = "HEADWATER_TEST_FULL";
@@ -21,5 +21,7 @@ pub(crate) fn run(is_full: bool) -> Result<()> {
         tests.env(FULL, "1");
     }
     stage("tests", &mut tests)?;
-    stage("examples in documentation", cargo().args(["test", "--workspace", "--doc", "--quiet"]))
+    stage("examples in documentation", cargo().args(["test", "--workspace", "--doc", "--quiet"]))?;
+    let fuzz = ["test", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target/fuzz"];
+    stage("fuzz targets over their corpus", cargo().args(fuzz).current_dir(root()))
 }

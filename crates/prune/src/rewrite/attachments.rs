@@ -25,8 +25,12 @@ pub(super) fn edit_file_part<'a>(part: &Object<'a>, edits: &mut Edits<'a>) -> Re
         return Ok(());
     }
     let note = note(part, "filename")?;
-    edits.replace(kind.range.clone(), &b"\"text\""[..]);
-    edits.replace(url.range.clone(), [b"\"text\":\"", note.as_bytes(), b"\",\"synthetic\":true"].concat());
+    let with = [b"\"text\":\"", note.as_bytes(), b"\",\"synthetic\":true"].concat();
+    // A file's name may be longer than its content.
+    if with.len() < url.range.len() {
+        edits.replace(kind.range.clone(), &b"\"text\""[..]);
+        edits.replace(url.range.clone(), with);
+    }
     Ok(())
 }
 
