@@ -3,6 +3,7 @@
 //! [`ReadDatabase`] reads and leaves no trace, [`WriteDatabase`] is for commands that are about to write. A removal is always
 //! plan, show, apply: a [`plan::Plan`] says which rows go, and the verb that applies it compares before it changes anything.
 
+pub mod backup;
 pub mod check;
 pub mod demo;
 pub mod fence;
@@ -20,6 +21,7 @@ pub mod plan;
 pub mod prune;
 mod reading;
 pub mod rebuild;
+pub mod restore;
 pub mod retention;
 pub mod salvage;
 pub mod schema;
@@ -30,6 +32,7 @@ pub mod state;
 pub mod stats;
 mod survey;
 pub mod undo;
+pub mod vacuum;
 
 pub use locks::HeldLock;
 pub use open::{Access, DatabaseFile, OpenError, OpenErrorKind, ReadDatabase, WriteDatabase};

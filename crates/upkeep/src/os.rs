@@ -104,6 +104,29 @@ pub fn start_write_back(file: &File, offset: u64, length: u64) {
     system::start_write_back(file, offset, length);
 }
 
+/// Pages of `file` that are in memory and not yet on the disk.
+///
+/// # Errors
+/// Where the kernel is older than 6.5.
+#[cfg(all(test, target_os = "linux"))]
+pub(crate) fn unwritten_pages(file: &File) -> io::Result<u32> {
+    use std::os::fd::AsRawFd;
+    // cachestat(2): a range of two u64 (0, 0: the whole file), and five u64 of answers: cached, dirty, in write-back, ...
+    const CACHESTAT: libc::c_long = 451;
+    let range = [0_u64; 2];
+    let mut found = [0_u64; 5];
+    #[expect(
+        unsafe_code,
+        reason = "both arrays have the size of the structures that the call reads and writes"
+    )]
+    let answer =
+        unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), range.as_ptr(), found.as_mut_ptr(), 0_u32) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(u32::try_from(found[1] + found[2]).unwrap_or(u32::MAX))
+}
+
 #[cfg(target_os = "linux")]
 mod system {
     use std::fs::File;
@@ -199,6 +222,28 @@ mod tests {
         let _second = File::open(&path).unwrap();
         let refused = WriteLease::take(FileIdentity::of(&path).unwrap()).unwrap_err();
         assert!(matches!(refused, LeaseRefused::OwnDescriptors(2)), "{refused:?}");
+    }
+
+    #[test]
+    fn a_mapping_whose_descriptor_is_closed_refuses_the_lease() {
+        use std::os::fd::AsRawFd;
+        let (_folder, path, _file) = temporary_file();
+        let mapped = File::open(&path).unwrap();
+        #[expect(
+            unsafe_code,
+            reason = "a new private mapping at a place that the kernel chooses; never dereferenced"
+        )]
+        let start = unsafe {
+            libc::mmap(std::ptr::null_mut(), 4, libc::PROT_READ, libc::MAP_SHARED, mapped.as_raw_fd(), 0)
+        };
+        assert_ne!(start, libc::MAP_FAILED);
+        drop(mapped);
+        let refused = WriteLease::take(FileIdentity::of(&path).unwrap()).unwrap_err();
+        #[expect(unsafe_code, reason = "the mapping made above, which nobody refers to")]
+        let unmapped = unsafe { libc::munmap(start, 4) };
+        assert_eq!(unmapped, 0);
+        assert!(matches!(refused, LeaseRefused::OpenElsewhere), "{refused:?}");
+        assert!(WriteLease::take(FileIdentity::of(&path).unwrap()).unwrap().is_whole());
     }
 
     #[test]

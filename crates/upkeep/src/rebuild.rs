@@ -18,28 +18,28 @@ use crate::observer::Observer;
 use crate::plan::{self, Plan, PlanErrorKind, Selection};
 use crate::schema::Schema;
 
-mod attributes;
-mod connect;
+pub(crate) mod attributes;
+pub(crate) mod connect;
 mod copy;
 mod encoded;
-mod error;
+pub(crate) mod error;
 pub(crate) mod exclusive;
 mod forecast;
 mod large;
 mod meter;
-mod new_file;
+pub(crate) mod new_file;
 pub(crate) mod place;
 mod ranges;
 mod report;
 mod rewrite;
 mod rows;
-mod shape;
+pub(crate) mod shape;
 mod step;
 pub(crate) mod takeover;
 pub(crate) mod temporary;
 #[cfg(test)]
 mod tests;
-mod verify;
+pub(crate) mod verify;
 mod watch;
 
 pub use error::{Named, RebuildError, RebuildErrorKind};

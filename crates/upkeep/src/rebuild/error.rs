@@ -117,6 +117,17 @@ pub enum RebuildErrorKind {
         /// What the system said.
         source: io::Error,
     },
+    /// In place only: the new content is committed and every program that opens the database reads it, but its log could not be merged.
+    #[error(
+        "the new content is in place, but its log could not be merged and stays beside the database ({source})"
+    )]
+    Unmerged {
+        /// Why.
+        source: Box<RebuildErrorKind>,
+    },
+    /// Something is at the destination.
+    #[error("{} is there already", .0.display())]
+    Exists(PathBuf),
     /// Any other error of the file system.
     #[error("{doing}: {source}")]
     Io {

@@ -9,15 +9,18 @@ use crate::rebuild::error::{Doing, Named, RebuildErrorKind};
 
 /// Refuses a file that no other may replace (P16). Opens nothing.
 pub(crate) fn ensure_replaceable(file: &DatabaseFile) -> Result<(), RebuildErrorKind> {
+    ensure_rewritable(file)?;
+    let names = fs::metadata(file.path()).doing("looking at the database")?.nlink();
+    if names > 1 { Err(RebuildErrorKind::HardLinks { names }) } else { Ok(()) }
+}
+
+/// Refuses a file whose pages must not all change. Opens nothing.
+pub(crate) fn ensure_rewritable(file: &DatabaseFile) -> Result<(), RebuildErrorKind> {
     if let Some(file_system) = file.network_file_system() {
         return Err(RebuildErrorKind::NetworkFileSystem { file_system });
     }
     if let Some(beside) = replication_state(file.path()) {
         return Err(RebuildErrorKind::Replicated { beside });
-    }
-    let names = fs::metadata(file.path()).doing("looking at the database")?.nlink();
-    if names > 1 {
-        return Err(RebuildErrorKind::HardLinks { names });
     }
     let mut holders = file.holders();
     holders.retain(|holder| holder.holds_deleted);
@@ -40,7 +43,15 @@ pub(crate) fn free_bytes(path: &Path) -> Result<u64, RebuildErrorKind> {
 
 /// Puts the names in the folder of `path` on the disk.
 pub(crate) fn sync_folder(path: &Path) -> std::io::Result<()> {
+    #[cfg(test)]
+    FOLDERS_SYNCED.with(|count| count.set(count.get() + 1));
     fs::File::open(folder_of(path))?.sync_all()
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has synced a folder.
+    pub(crate) static FOLDERS_SYNCED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
 /// State of a program that replicates pages: Litestream keeps `.NAME-litestream` (or, older, `NAME-litestream`) with the shadow log

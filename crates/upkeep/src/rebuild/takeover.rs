@@ -243,7 +243,7 @@ fn copy_back(
     drop(backup);
     let log_growth = locked.log_growth();
     observer.reached(Step::CopiedBack.name());
-    locked.merge_log()?;
+    locked.merge_log().map_err(|source| RebuildErrorKind::Unmerged { source: Box::new(source) })?;
     observer.reached(Step::LogMerged.name());
     Ok(log_growth)
 }

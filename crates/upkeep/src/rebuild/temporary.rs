@@ -23,10 +23,15 @@ pub(crate) struct TemporaryFile {
 impl TemporaryFile {
     /// Creates an empty file beside `database`, readable by its owner only.
     pub(crate) fn create(database: &Path) -> io::Result<Self> {
+        Self::create_marked(database, MARK)
+    }
+
+    /// The same, with another `mark` in its name: a file that no later run takes for its own.
+    pub(crate) fn create_marked(database: &Path, mark: &str) -> io::Result<Self> {
         let process = std::process::id();
         for attempt in 0_u32..1000 {
             let mut name: OsString = database.file_name().unwrap_or_default().to_owned();
-            name.push(format!("{MARK}{process}-{attempt}{ENDING}"));
+            name.push(format!("{mark}{process}-{attempt}{ENDING}"));
             let path = folder_of(database).join(name);
             match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
                 Ok(_) => return Ok(Self { path, is_ours: true }),
