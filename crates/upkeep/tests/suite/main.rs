@@ -1,0 +1,3 @@
+//! What users reported, against the verbs of the library.
+
+mod reading;
