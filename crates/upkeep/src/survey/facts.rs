@@ -168,7 +168,7 @@ impl RowText<'_, '_> {
         if let Some(offset) = facts.diffs {
             // The row still ends the array, the summary and the message.
             let at_most = self.length.saturating_sub(offset as u64 + 3);
-            self.gain(RowKind::Message, Class::Diffs, at_most, &mut gains)?;
+            gains = self.gains(RowKind::Message, &[Class::Diffs], at_most)?;
         }
         Ok(MessageSeen { author: author(&facts), compaction: compaction(&facts), gains })
     }
@@ -182,22 +182,12 @@ impl RowText<'_, '_> {
         let mut compaction_tail = None;
         match facts.kind {
             PartKind::Tool if facts.status == Some(ToolStatus::Completed) => {
-                for class in [Class::Metadata, Class::Attachments, Class::Compacted] {
-                    self.gain(
-                        RowKind::Part,
-                        class,
-                        self.length.saturating_sub(COMPLETED_TOOL_BYTES),
-                        &mut gains,
-                    )?;
-                }
+                let at_most = self.length.saturating_sub(COMPLETED_TOOL_BYTES);
+                gains = self.gains(RowKind::Part, &TOOL_CLASSES, at_most)?;
             }
             PartKind::File => {
-                self.gain(
-                    RowKind::Part,
-                    Class::Attachments,
-                    self.length.saturating_sub(FILE_BYTES),
-                    &mut gains,
-                )?;
+                let at_most = self.length.saturating_sub(FILE_BYTES);
+                gains = self.gains(RowKind::Part, &[Class::Attachments], at_most)?;
             }
             PartKind::Compaction => compaction_tail = Some(self.tail()?),
             PartKind::Tool
@@ -221,29 +211,19 @@ impl RowText<'_, '_> {
         })
     }
 
-    /// Notes what `class` frees: what rewriting the row shows where it may be read, else `at_most`.
-    fn gain(
-        &mut self,
-        kind: RowKind,
-        class: Class,
-        at_most: u64,
-        gains: &mut FieldGains,
-    ) -> rusqlite::Result<()> {
-        let length = self.length;
-        let gain = match self.whole()? {
-            Some(data) => match rewrite(kind, data, Classes::NONE.with(class)) {
-                Ok(Rewrite::Changed(rewritten)) => {
-                    Some(Gain::exact(length.saturating_sub(rewritten.len() as u64)))
-                }
-                // A row that cannot be rewritten stays as it is.
-                Ok(Rewrite::Unchanged) | Err(_) => None,
-            },
-            None => (at_most >= least_gain(class)).then_some(Gain::at_most(at_most)),
+    /// What each of `classes` frees alone: what rewriting the row shows where it may be read, else `at_most`.
+    fn gains(&mut self, kind: RowKind, classes: &[Class], at_most: u64) -> rusqlite::Result<FieldGains> {
+        let Some(data) = self.whole()? else {
+            let bound = |class| (at_most >= least_gain(class)).then_some(Gain::at_most(at_most));
+            return Ok(FIELD_CLASSES.map(|class| classes.contains(&class).then_some(class).and_then(bound)));
         };
-        if let Some(place) = FIELD_CLASSES.iter().position(|field| *field == class) {
-            gains[place] = gain;
-        }
-        Ok(())
+        // Most rows have nothing for any of them, which one scan shows. A row that cannot be rewritten stays as it is.
+        let all = freed(kind, data, classes.iter().copied().collect());
+        Ok(FIELD_CLASSES.map(|class| match (classes, all) {
+            _ if all.is_none() || !classes.contains(&class) => None,
+            ([_], _) => all,
+            _ => freed(kind, data, Classes::NONE.with(class)),
+        }))
     }
 
     fn tail(&mut self) -> rusqlite::Result<Tail> {
@@ -268,9 +248,8 @@ impl RowText<'_, '_> {
         match row_type {
             "assistant" => self.assistant_v2(),
             "user" => {
-                let mut gains = [None; 4];
                 let at_most = self.length.saturating_sub(FILE_BYTES);
-                self.gain(RowKind::SessionMessage, Class::Attachments, at_most, &mut gains)?;
+                let gains = self.gains(RowKind::SessionMessage, &[Class::Attachments], at_most)?;
                 Ok(MessageV2Seen { author: Author::User, gains, ..seen })
             }
             "compaction" => Ok(MessageV2Seen { compaction: self.compaction_v2()?, ..seen }),
@@ -295,14 +274,8 @@ impl RowText<'_, '_> {
         } else if length > ASSISTANT_BYTES {
             seen.technical = Some(Ok(Gain::at_most(length - ASSISTANT_BYTES)));
         }
-        for class in [Class::Metadata, Class::Attachments] {
-            self.gain(
-                RowKind::SessionMessage,
-                class,
-                length.saturating_sub(ASSISTANT_BYTES),
-                &mut seen.gains,
-            )?;
-        }
+        let at_most = length.saturating_sub(ASSISTANT_BYTES);
+        seen.gains = self.gains(RowKind::SessionMessage, &[Class::Metadata, Class::Attachments], at_most)?;
         Ok(seen)
     }
 
@@ -321,6 +294,17 @@ impl RowText<'_, '_> {
         Ok(if is_completed { Compaction::Whole } else { Compaction::None })
     }
 }
+
+/// What rewriting frees in a row, `None` where it changes nothing.
+fn freed(kind: RowKind, data: &[u8], classes: Classes) -> Option<Gain> {
+    match rewrite(kind, data, classes) {
+        Ok(Rewrite::Changed(left)) => Some(Gain::exact(data.len().saturating_sub(left.len()) as u64)),
+        Ok(Rewrite::Unchanged) | Err(_) => None,
+    }
+}
+
+/// The classes that shorten fields of a completed tool.
+const TOOL_CLASSES: [Class; 3] = [Class::Metadata, Class::Attachments, Class::Compacted];
 
 /// The least that `class` takes from a row; what holds less is left alone.
 const fn least_gain(class: Class) -> u64 {

@@ -1,7 +1,7 @@
 //! Reads the beginning of a `data` column, or all of it where that is allowed.
 
 use rusqlite::blob::Blob;
-use rusqlite::{Connection, MAIN_DB};
+use rusqlite::{Connection, ErrorCode, MAIN_DB};
 
 /// First bytes of a row that are looked at. They lie on the leaf page whatever the length of the row.
 const PREFIX_BYTES: usize = 320;
@@ -42,22 +42,38 @@ impl<'db> Payloads<'db> {
             Want::Prefix => PREFIX_BYTES,
             Want::AtLeast(bytes) => bytes,
         };
-        let bytes = usize::try_from(length).unwrap_or(usize::MAX).min(bytes);
         self.seek(rowid)?;
-        if self.buffer.len() < bytes {
-            self.buffer.resize(bytes, 0);
-        }
-        let target = &mut self.buffer[..bytes];
-        if let Some(blob) = &self.blob {
-            blob.read_at_exact(target, 0)?;
-        }
-        Ok((target, bytes as u64 == length))
+        let data = self.begin(bytes)?;
+        let is_whole = data.len() as u64 == length;
+        Ok((data, is_whole))
     }
 
     /// Reads the whole row. The caller has compared `length` with what it may use.
     pub(crate) fn whole(&mut self, rowid: i64, length: u64) -> rusqlite::Result<&[u8]> {
         let bytes = usize::try_from(length).unwrap_or(usize::MAX);
         self.read(rowid, length, Want::AtLeast(bytes)).map(|(data, _)| data)
+    }
+
+    /// Moves to the row `rowid` and says how many bytes its `data` has, `None` where that is neither text nor a blob. The handle knows
+    /// the length without reading the payload, so that a caller who found the rowid in an index needs no statement on the table.
+    pub(crate) fn length(&mut self, rowid: i64) -> rusqlite::Result<Option<u64>> {
+        match self.seek(rowid) {
+            Ok(()) => Ok(self.blob.as_ref().map(|blob| blob.len() as u64)),
+            // NULL or a number: SQLite has no handle for those.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The first bytes, at most `bytes`, of the row that [`Payloads::length`] moved to.
+    pub(crate) fn begin(&mut self, bytes: usize) -> rusqlite::Result<&[u8]> {
+        let Some(blob) = &self.blob else { return Ok(&[]) };
+        let bytes = blob.len().min(bytes);
+        if self.buffer.len() < bytes {
+            self.buffer.resize(bytes, 0);
+        }
+        blob.read_at_exact(&mut self.buffer[..bytes], 0)?;
+        Ok(&self.buffer[..bytes])
     }
 
     fn seek(&mut self, rowid: i64) -> rusqlite::Result<()> {
