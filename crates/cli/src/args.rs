@@ -9,6 +9,7 @@ use crate::commands::Command;
 pub(crate) mod age;
 pub(crate) mod confirm;
 pub(crate) mod output;
+pub(crate) mod policy;
 pub(crate) mod selection;
 pub(crate) mod state;
 pub(crate) mod target;

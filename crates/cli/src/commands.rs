@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::failure::Failure;
 use crate::status::Status;
 
+mod backup;
 mod check;
 mod completions;
 mod demo;
@@ -16,10 +17,15 @@ mod man;
 mod preview;
 mod prune;
 mod rebuild;
+mod restore;
+mod retention;
+mod salvage;
+mod search;
 mod sessions;
 mod show;
 mod stats;
 mod undo;
+mod vacuum;
 
 /// What the user wants done.
 #[derive(Debug, Subcommand)]
@@ -28,27 +34,39 @@ pub(crate) enum Command {
     Stats(stats::Args),
     Sessions(sessions::Args),
     Show(show::Args),
+    Search(search::Args),
     Preview(preview::Args),
     Prune(prune::Args),
     Rebuild(rebuild::Args),
+    Vacuum(vacuum::Args),
+    Backup(backup::Args),
+    Restore(restore::Args),
     Check(check::Args),
+    Salvage(salvage::Args),
     Undo(undo::Args),
+    Retention(retention::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
 
 /// The names of all verbs.
-pub(crate) const NAMES: [&str; 12] = [
+pub(crate) const NAMES: [&str; 18] = [
     "locate",
     "stats",
     "sessions",
     "show",
+    "search",
     "preview",
     "prune",
     "rebuild",
+    "vacuum",
+    "backup",
+    "restore",
     "check",
+    "salvage",
     "undo",
+    "retention",
     "demo",
     "completions",
     "man",
@@ -68,11 +86,17 @@ impl Command {
             Self::Stats(_) => "stats",
             Self::Sessions(_) => "sessions",
             Self::Show(_) => "show",
+            Self::Search(_) => "search",
             Self::Preview(_) => "preview",
             Self::Prune(_) => "prune",
             Self::Rebuild(_) => "rebuild",
+            Self::Vacuum(_) => "vacuum",
+            Self::Backup(_) => "backup",
+            Self::Restore(_) => "restore",
             Self::Check(_) => "check",
+            Self::Salvage(_) => "salvage",
             Self::Undo(_) => "undo",
+            Self::Retention(_) => "retention",
             Self::Demo(_) => "demo",
             Self::Completions(_) => "completions",
             Self::Man(_) => "man",
@@ -87,11 +111,17 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Status, Failure> {
         Command::Stats(args) => stats::run(args, app),
         Command::Sessions(args) => sessions::run(&args, app),
         Command::Show(args) => show::run(&args, app),
+        Command::Search(args) => search::run(&args, app),
         Command::Preview(args) => preview::run(&args, app),
         Command::Prune(args) => prune::run(&args, app),
         Command::Rebuild(args) => rebuild::run(&args, app),
+        Command::Vacuum(args) => vacuum::run(args, app),
+        Command::Backup(args) => backup::run(&args, app),
+        Command::Restore(args) => restore::run(&args, app),
         Command::Check(args) => check::run(args, app),
+        Command::Salvage(args) => salvage::run(&args, app),
         Command::Undo(args) => undo::run(&args, app),
+        Command::Retention(args) => retention::run(&args, app),
         Command::Demo(args) => demo::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),

@@ -19,6 +19,8 @@ mod plan;
 mod prune;
 mod read;
 mod rebuild;
+mod retention;
+mod salvage;
 mod state;
 mod undo;
 

@@ -27,6 +27,7 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Status, Failure> {
     let checked = check::run(&database, CheckOptions { quick: args.quick }, &watch);
     watch.end();
     let report = checked?;
+    database.finish()?;
     let status = if report.worst == Some(Severity::Error) { Status::Damaged } else { Status::Done };
     if app.out.is_json() {
         app.out.result(status, &report)?;

@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
 const EXAMPLES: &[&str] = &[
     "stats",
     "sessions --sort size",
+    "search 'idempotency key'",
     "preview --class superseded-events --class diffs",
     "prune --class superseded-events --class diffs",
     "rebuild --class events",

@@ -35,6 +35,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
             let planned = plan::compute(database.connection(), database.schema(), &selection, &watch);
             watch.end();
             let plan = planned?;
+            database.finish()?;
             let status = if plan_view::is_empty(&plan) { Status::Nothing } else { Status::Done };
             if app.out.is_json() {
                 app.out.result(status, &PlanView::from(&plan))?;
@@ -46,6 +47,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
         Target::Message { message, session } => {
             let session = session_of(&database, &message, session)?;
             let preview = of_message(&database, &session, &message)?;
+            database.finish()?;
             let status =
                 if preview.items.iter().any(|item| item.removable) { Status::Done } else { Status::Nothing };
             if app.out.is_json() {

@@ -92,7 +92,9 @@ fn planned(selection: &Selection, app: &App) -> Result<Plan, Failure> {
     let watch = Watch::new(app.cancel.clone());
     let planned = plan::compute(database.connection(), database.schema(), selection, &watch);
     watch.end();
-    Ok(planned?)
+    let plan = planned?;
+    database.finish()?;
+    Ok(plan)
 }
 
 fn stopped(report: &PruneReport) -> Option<Failure> {
@@ -142,7 +144,7 @@ fn of_message(
     }
     let preview = preview::of_message(&database, &session, message)?;
     let request = request(&preview)?;
-    drop(database);
+    database.finish()?;
     if app.out.is_json() {
         app.out.item("preview", &preview)?;
     } else {

@@ -86,6 +86,7 @@ fn look(selection: &Selection, app: &App) -> Result<(Plan, Forecast), Failure> {
     let plan = planned?;
     let forecast = Forecast::of(database.connection(), database.file(), &plan)
         .map_err(|kind| Failure::from(RebuildError { path, kind }))?;
+    database.finish()?;
     Ok((plan, forecast))
 }
 

@@ -99,6 +99,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
         return Err(failure);
     }
     let counts = listed?;
+    database.finish()?;
     let status = if counts.listed == 0 { Status::Nothing } else { Status::Done };
     if app.out.is_json() {
         app.out.result(status, &counts)?;

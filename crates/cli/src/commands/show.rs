@@ -69,6 +69,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
         ended?;
     }
     let messages = reader.messages;
+    database.finish()?;
     if app.out.is_json() {
         app.out.result(Status::Done, &Shown { messages })?;
     } else if messages == 0 {

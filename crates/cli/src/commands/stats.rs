@@ -38,6 +38,7 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Status, Failure> {
     let computed = stats::compute(&database, &options, &watch);
     watch.end();
     let report = computed?;
+    database.finish()?;
     if app.out.is_json() {
         app.out.result(Status::Done, &report)?;
     } else {

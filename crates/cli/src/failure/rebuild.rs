@@ -68,6 +68,12 @@ fn explain(kind: &RebuildErrorKind) -> (Status, &'static str, &'static str) {
             "unconfirmed",
             "check the disk, then delete the kept file once the database works",
         ),
+        RebuildErrorKind::Unmerged { .. } => (
+            Status::Other,
+            "unmerged",
+            "nothing is lost; the next program that opens the database merges the log",
+        ),
+        RebuildErrorKind::Exists(_) => (Status::Blocked, "exists", "name another file; nothing was changed"),
         RebuildErrorKind::Io { .. } => (Status::Other, "io", "nothing was changed"),
         RebuildErrorKind::Sqlite { .. } => (Status::Other, "sqlite", "nothing was changed"),
         // Required because the enum may grow in another release of the library.

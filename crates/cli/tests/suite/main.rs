@@ -8,12 +8,15 @@
 mod bad_input;
 mod changing;
 mod documents;
+mod files;
 mod folder;
 mod locate;
 mod output;
 mod preview;
 mod program;
 mod reading;
+mod retention;
+mod salvage;
 mod scene;
 mod scrub;
 mod terminal;

@@ -1,4 +1,4 @@
-//! `stats`, `sessions`, `show` and `check`: shapes, order, and text that tries to take the terminal over.
+//! `stats`, `sessions`, `show`, `search` and `check`: shapes, order, and text that tries to take the terminal over.
 
 use insta::assert_json_snapshot;
 
@@ -41,6 +41,17 @@ fn messages_have_the_documented_shape() {
 }
 
 #[test]
+fn hits_have_the_documented_shape_and_none_is_status_4() {
+    let found = reading(&["search", "UPLOADS", "--json"]).expect_status(0);
+    assert_json_snapshot!("search", found.json_lines());
+    let none = reading(&["search", "no such text", "--json"]).expect_status(4).json();
+    assert_eq!(none["result"]["hits"], 0);
+    reading(&["search", CANARY, "--session", "ses_v2"]).expect_status(4);
+    reading(&["search", ""]).expect_status(2);
+    reading(&["search", &"x".repeat(1001)]).expect_status(2);
+}
+
+#[test]
 fn a_check_has_the_documented_shape_and_an_undecodable_row_is_status_5() {
     let home = tempfile::tempdir().unwrap();
     let path = scene::database(home.path());
@@ -75,6 +86,8 @@ fn stored_text_cannot_move_the_terminal() {
         &["sessions", "--json"],
         &["show", "ses_hostile"],
         &["show", "ses_hostile", "--json"],
+        &["search", "evil"],
+        &["stats"],
     ] {
         let shown = reading(arguments).expect_status(0).stdout;
         let is_active =

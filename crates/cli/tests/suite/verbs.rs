@@ -32,8 +32,10 @@ pub(crate) const READING: &[Verb] = &[
     Verb::new("stats", &[], 0),
     Verb::new("sessions", &[], 4),
     Verb::new("show", &["ses_none"], 2),
+    Verb::new("search", &["word"], 4),
     Verb::new("preview", &["--class", "events"], 4),
     Verb::new("check", &[], 0),
+    Verb::new("retention plan", &[], 4),
 ];
 
 /// Every verb.
@@ -43,7 +45,12 @@ pub(crate) const VERBS: &[Verb] = &[
     Verb::new("show", &["ses_none"], 2),
     Verb::new("preview", &["--class", "events"], 4),
     Verb::new("check", &[], 0),
+    Verb::new("search", &["word"], 4),
+    Verb::new("retention plan", &[], 4),
     Verb::new("prune", &["--class", "events", "--yes"], 4),
     Verb::new("rebuild", &["--yes"], 4),
+    Verb::new("vacuum", &["--yes"], 4),
+    Verb::new("backup", &["copy.db"], 0),
+    Verb::new("retention run", &["--yes"], 4),
     Verb::new("undo", &["--archive", "none", "--yes"], 1),
 ];

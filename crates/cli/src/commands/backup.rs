@@ -1,0 +1,44 @@
+//! `headwater backup`: a verified snapshot.
+
+use std::path::PathBuf;
+
+use headwater_upkeep::backup::{self, BackupOptions};
+
+use crate::app::App;
+use crate::failure::Failure;
+use crate::progress::Watch;
+use crate::render::size::{count, size};
+use crate::render::text::printable;
+use crate::status::Status;
+
+/// Write a snapshot of the database into one file, also while it is in use, and verify the very bytes.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Example: headwater backup /backups/opencode-monday.db")]
+pub(crate) struct Args {
+    /// The snapshot.
+    #[arg(value_name = "FILE")]
+    destination: PathBuf,
+    /// Replace a file that is there already.
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
+    let path = app.database()?;
+    let watch = Watch::new(app.cancel.clone());
+    let done = backup::run(&path, &args.destination, BackupOptions { overwrite: args.force }, &watch);
+    watch.end();
+    let report = done?;
+    if app.out.is_json() {
+        app.out.result(Status::Done, &report)?;
+        return Ok(Status::Done);
+    }
+    let destination = report.destination.to_string_lossy();
+    let (tables, rows) = (count(report.tables), count(report.rows));
+    app.out.line(format_args!(
+        "{}: {}, {rows} rows of {tables} tables compared with the database",
+        printable(&destination),
+        size(report.bytes)
+    ))?;
+    Ok(Status::Done)
+}

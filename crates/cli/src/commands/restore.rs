@@ -1,0 +1,102 @@
+//! `headwater restore`: a snapshot takes the database's place.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use headwater_model::ByteCount;
+use headwater_upkeep::ReadDatabase;
+use headwater_upkeep::restore::{self, RestoreOptions, RestoreReport};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::args::confirm::ConfirmArgs;
+use crate::confirm::confirm;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::progress::Watch;
+use crate::render::size::{count, size};
+use crate::render::text::printable;
+use crate::status::Status;
+
+/// Put a snapshot in the place of the database. Nobody may have the database open; it may be damaged or gone.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "The previous database is kept as NAME.before-restore-N.")]
+pub(crate) struct Args {
+    /// The snapshot, as `backup` made it. It is only read.
+    #[arg(value_name = "FILE")]
+    from: PathBuf,
+    /// Remove the previous database instead of keeping it under another name.
+    #[arg(long)]
+    forget_previous: bool,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
+}
+
+/// What a program learns before the confirmation.
+#[derive(Serialize)]
+struct Planned<'a> {
+    path: &'a Path,
+    from: &'a Path,
+    /// Absent where no database is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_before: Option<ByteCount>,
+    bytes_after: ByteCount,
+    keeps_previous: bool,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
+    let path = app.database()?;
+    ReadDatabase::open(&args.from)?.finish()?;
+    let bytes = |path: &Path| fs::metadata(path).ok().map(|found| ByteCount::new(found.len()));
+    let planned = Planned {
+        path: &path,
+        from: &args.from,
+        bytes_before: bytes(&path),
+        bytes_after: bytes(&args.from).unwrap_or_default(),
+        keeps_previous: !args.forget_previous,
+    };
+    if app.out.is_json() {
+        app.out.item("plan", &planned)?;
+    } else {
+        show_plan(&planned, &mut app.out)?;
+    }
+    confirm(app, args.confirm.yes, "Restore the snapshot?")?;
+    let watch = Watch::new(app.cancel.clone());
+    let options = RestoreOptions { forget_previous: args.forget_previous };
+    let restored = restore::run(&path, &args.from, options, &watch);
+    watch.end();
+    let report = restored?;
+    if app.out.is_json() {
+        app.out.result(Status::Done, &report)?;
+    } else {
+        show(&report, &mut app.out)?;
+    }
+    Ok(Status::Done)
+}
+
+fn show_plan(planned: &Planned<'_>, out: &mut Output) -> Result<(), Failure> {
+    let [path, from] = [planned.path, planned.from].map(Path::to_string_lossy);
+    out.line(format_args!("{} ({}) takes the place of", printable(&from), size(planned.bytes_after)))?;
+    let before = planned.bytes_before.map_or_else(|| "nothing is there".to_owned(), size);
+    let previous = match (planned.bytes_before, planned.keeps_previous) {
+        (None, _) => "",
+        (Some(_), true) => ", which is kept under another name",
+        (Some(_), false) => ", which is removed",
+    };
+    out.line(format_args!("{} ({before}){previous}", printable(&path)))
+}
+
+fn show(report: &RestoreReport, out: &mut Output) -> Result<(), Failure> {
+    let path = report.path.to_string_lossy();
+    out.line(format_args!(
+        "{}: {}, {} rows, verified",
+        printable(&path),
+        size(report.bytes),
+        count(report.rows)
+    ))?;
+    if let Some(previous) = &report.previous {
+        let previous = previous.to_string_lossy();
+        out.line(format_args!("the previous database is {}", printable(&previous)))?;
+    }
+    Ok(())
+}
