@@ -30,4 +30,6 @@ pub mod mock;
 pub mod opencode;
 pub mod program;
 pub mod random;
+pub mod rows;
 pub mod sqlite3;
+pub mod wait;

@@ -115,13 +115,13 @@ impl Provider {
     /// Waits until a stream stands at `hold=NAME`.
     ///
     /// # Panics
-    /// If none does within a minute.
+    /// If none does within [`LIMIT`](crate::wait::LIMIT).
     pub fn wait_held(&self, name: &str) {
         let held = |state: &mut State| !state.held.contains(name);
         let (state, timeout) = self
             .shared
             .changed
-            .wait_timeout_while(self.shared.lock(), Duration::from_mins(1), held)
+            .wait_timeout_while(self.shared.lock(), crate::wait::LIMIT, held)
             .unwrap_or_else(PoisonError::into_inner);
         let waited = timeout.timed_out();
         drop(state);
@@ -142,7 +142,8 @@ impl Provider {
                 "npm": "@ai-sdk/openai-compatible",
                 "name": "Mock",
                 "options": {"baseURL": self.base_url(), "apiKey": "x"},
-                "models": {"m1": {"name": "m1", "reasoning": true, "tool_call": true,
+                "models": {"m1": {"name": "m1", "reasoning": true, "tool_call": true, "attachment": true,
+                    "modalities": {"input": ["text", "image"], "output": ["text"]},
                     "limit": {"context": context, "output": 4000}}}
             }},
             "model": "mock/m1",

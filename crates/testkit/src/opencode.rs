@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::mock::Provider;
+use crate::wait::until;
 
 mod events;
 mod home;
@@ -166,9 +167,9 @@ impl OpenCode {
     /// has got its diff summary.
     ///
     /// # Panics
-    /// If that takes longer than a minute.
+    /// If that takes too long.
     pub fn settle(&self, session: &str) {
-        server::until("a session to settle", || {
+        until("a session to settle", || {
             let newest = self.messages(session).into_iter().rev().find(is_prompt);
             !self.is_busy(session) && newest.is_none_or(|message| !message["info"]["summary"].is_null())
         });
@@ -208,7 +209,7 @@ impl OpenCode {
     /// Compacts a session: a summary takes the place of its history.
     pub fn summarize(&self, session: &str) {
         self.post(&format!("/session/{session}/summarize"), &json!({"providerID": "mock", "modelID": "m1"}));
-        server::until("a compaction to end", || !self.is_busy(session));
+        until("a compaction to end", || !self.is_busy(session));
     }
 
     /// Runs a shell command of the user.
@@ -246,7 +247,7 @@ impl OpenCode {
     pub fn say_v2(&self, session: &str, prompt: &str) {
         let before = self.v2_messages(session).len();
         self.post(&format!("/api/session/{session}/prompt"), &json!({"prompt": {"text": prompt}}));
-        server::until("a 2.x turn to end", || {
+        until("a 2.x turn to end", || {
             let messages = self.v2_messages(session);
             let newest = messages.iter().rev().find(|message| message["type"] == "assistant");
             let complete = newest.is_some_and(|message| {

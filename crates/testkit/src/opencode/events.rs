@@ -1,6 +1,5 @@
 use std::io::{BufRead, BufReader};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -35,12 +34,12 @@ impl Events {
     /// Waits for an event of this type whose properties fit, and returns it. Events before it are passed over.
     ///
     /// # Panics
-    /// If none comes within a minute, or the stream ends.
+    /// If none comes within [`LIMIT`](crate::wait::LIMIT), or the stream ends.
     pub fn wait(&self, kind: &str, mut fits: impl FnMut(&Value) -> bool) -> Value {
         loop {
             let event = self
                 .received
-                .recv_timeout(Duration::from_mins(1))
+                .recv_timeout(crate::wait::LIMIT)
                 .unwrap_or_else(|error| panic!("waited in vain for the event {kind}: {error}"));
             if event["type"] == kind && fits(&event["properties"]) {
                 return event;

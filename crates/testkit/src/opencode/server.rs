@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::Home;
 use super::http::try_send;
+use crate::wait::{LIMIT, until};
 
 /// A running `opencode serve`, in a process group of its own. Dropping it kills the group.
 #[derive(Debug)]
@@ -16,9 +17,6 @@ pub(super) struct Server {
     watchdog: Child,
     port: u16,
 }
-
-/// How long to wait for a state of another process before the test fails.
-const LIMIT: Duration = Duration::from_mins(1);
 
 impl Server {
     /// Starts a server and waits until it answers.
@@ -89,18 +87,6 @@ impl Drop for Server {
         let _status = self.child.wait();
         let _watchdog = self.watchdog.kill();
         let _status = self.watchdog.wait();
-    }
-}
-
-/// Waits for a state of another process, by asking again and again.
-///
-/// # Panics
-/// If it does not come within a minute.
-pub(super) fn until(what: &str, mut reached: impl FnMut() -> bool) {
-    let end = Instant::now() + LIMIT;
-    while !reached() {
-        assert!(Instant::now() < end, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
