@@ -27,9 +27,9 @@ pub use probe::{Activity, Holders, NoServers, ServerProbe};
 pub use servers::OpenCodeServers;
 pub use storage::{Storage, Unsupported};
 
-/// How long an answer from before the lock counts under the lock. Shorter than the default settling time: rows that a turn wrote
-/// after the answer are younger than that.
-pub const ASKED_AGE_MAX: Duration = Duration::from_secs(1);
+/// How long an answer from before the lock counts under the lock. Shorter than the default settling time, also with the moment for
+/// which answers are kept: rows that a turn wrote after the answer are younger than that.
+pub const ASKED_AGE_MAX: Duration = Duration::from_millis(1500);
 
 /// What a caller may relax.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,3 +1,4 @@
-//! What users reported, against the verbs of the library.
+//! What users reported, and what a running OpenCode does, against the verbs of the library.
 
+mod live_fence;
 mod reading;
