@@ -1,8 +1,26 @@
 //! The one place that reads the clock.
 
+use std::time::{Duration, Instant};
+
 use headwater_model::UnixMillis;
 
 /// The present instant.
 pub(crate) fn now() -> UnixMillis {
     UnixMillis::new(jiff::Timestamp::now().as_millisecond())
+}
+
+/// Measures from when it was made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Begins to measure.
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Time since then.
+    pub(crate) fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
 }

@@ -1,18 +1,26 @@
 //! Progress of long work, on standard error and only on a terminal.
 
+use std::io::{self, IsTerminal};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use headwater_upkeep::observer::{Observer, Progress, Unit};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cancel::Cancel;
+use crate::clock::Stopwatch;
+
+/// Work that is over sooner shows no bar.
+const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Shows progress and passes Ctrl-C on to an operation.
 pub(crate) struct Watch {
     cancel: Cancel,
     bar: ProgressBar,
     shown: Mutex<Option<Shown>>,
+    begun: Stopwatch,
+    is_terminal: bool,
     has_ended: AtomicBool,
 }
 
@@ -25,10 +33,17 @@ struct Shown {
 }
 
 impl Watch {
-    /// A watch whose bar is visible where standard error is a terminal.
+    /// A watch whose bar is visible where standard error is a terminal, once the work has taken a moment.
     pub(crate) fn new(cancel: Cancel) -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        Self { cancel, bar, shown: Mutex::new(None), has_ended: AtomicBool::new(false) }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        Self {
+            cancel,
+            bar,
+            shown: Mutex::new(None),
+            begun: Stopwatch::start(),
+            is_terminal: io::stderr().is_terminal(),
+            has_ended: AtomicBool::new(false),
+        }
     }
 
     /// Hides the bar for good: before results go to the same terminal, and at the end.
@@ -36,6 +51,10 @@ impl Watch {
         if !self.has_ended.swap(true, Ordering::Relaxed) {
             self.bar.finish_and_clear();
         }
+    }
+
+    fn is_due(&self) -> bool {
+        self.is_terminal && !self.has_ended.load(Ordering::Relaxed) && self.begun.elapsed() >= PATIENCE
     }
 
     fn set_up(&self, next: Shown) {
@@ -46,13 +65,17 @@ impl Watch {
         if let Ok(style) = ProgressStyle::with_template(template(next.unit, next.total.is_some())) {
             self.bar.set_style(style);
         }
+        match next.total {
+            Some(total) => self.bar.set_length(total),
+            None => self.bar.unset_length(),
+        }
         if shown.is_none_or(|shown| shown.phase != next.phase) {
             self.bar.reset();
             self.bar.set_message(next.phase);
         }
-        match next.total {
-            Some(total) => self.bar.set_length(total),
-            None => self.bar.unset_length(),
+        if shown.is_none() {
+            // Only a bar that says something is drawn.
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         *shown = Some(next);
     }
@@ -60,7 +83,7 @@ impl Watch {
 
 impl Observer for Watch {
     fn progress(&self, progress: Progress) {
-        if !self.bar.is_hidden() && !self.has_ended.load(Ordering::Relaxed) {
+        if self.is_due() {
             self.set_up(Shown { phase: progress.phase, unit: progress.unit, total: progress.total });
             self.bar.set_position(progress.done);
         }

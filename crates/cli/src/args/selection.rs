@@ -5,8 +5,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use headwater_model::{ProjectId, SessionId, UnixMillis};
 use headwater_prune::{Class, UnknownClass};
 use headwater_upkeep::plan::Selection;
+use headwater_upkeep::retention::Age;
 
-use super::age::Age;
+use super::age;
 use crate::failure::Failure;
 
 /// The classes that go.
@@ -28,7 +29,7 @@ pub(crate) struct SessionArgs {
     #[arg(long = "project", value_name = "ID")]
     projects: Vec<ProjectId>,
     /// Only sessions whose whole tree was last used longer ago than this: 30d, 6mo, 1y.
-    #[arg(long, value_name = "AGE")]
+    #[arg(long, value_name = "AGE", value_parser = age::parse)]
     older_than: Option<Age>,
     /// Leave the N session trees of each project alone that were used last.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -71,9 +72,9 @@ pub(crate) fn selection(
     now: UnixMillis,
 ) -> Result<Selection, Failure> {
     let used_before = match sessions.older_than {
-        Some(age) => {
-            Some(age.before(now).map_err(|error| Failure::usage(format_args!("--older-than: {error}")))?)
-        }
+        Some(age) => Some(
+            age::before(age, now).map_err(|error| Failure::usage(format_args!("--older-than: {error}")))?,
+        ),
         None => None,
     };
     Ok(Selection {

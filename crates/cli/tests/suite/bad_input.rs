@@ -11,6 +11,7 @@ use headwater_testkit::sqlite3::Shell;
 
 use crate::folder::Contents;
 use crate::program::{self, Run, run};
+use crate::scene::{self, CANARY};
 use crate::verbs::{READING, VERBS};
 
 /// Something at the path of a database.
@@ -130,6 +131,50 @@ fn an_exclusive_lock_is_reported_as_busy() {
         assert_one_error(&refused, verb.name);
     }
     assert!(fs::read(&database).unwrap() == before);
+}
+
+#[test]
+fn rows_that_are_not_json_or_not_utf8_stop_no_reading_verb() {
+    let home = tempfile::tempdir().unwrap();
+    let path = scene::database(home.path());
+    let db = Fixture::reopen(&path);
+    for (number, value) in
+        ["'{'", "CAST(x'7bff' AS TEXT)", "x'00ff'", "5", "''", "'[1,2]'", "'{\"type\":7}'"].iter().enumerate()
+    {
+        db.sql(&format!("INSERT INTO part VALUES ('prt_odd_{number}', 'msg_a_2', 'ses_a', 1, 1, {value})"));
+        db.sql(&format!("INSERT INTO event VALUES ('evt_odd_{number}', 'ses_a', {}, 'message.part.updated.1', {value}, 0)", 100 + number));
+        db.sql(&format!(
+            "INSERT INTO session_message VALUES ('msg_odd_{number}', 'ses_v2', 'assistant', {}, 1, 1, {value})",
+            100 + number
+        ));
+    }
+    db.sql("UPDATE message SET data = CAST(x'ff' AS TEXT) WHERE id = 'msg_c_1'");
+    db.sql(
+        "UPDATE session SET title = CAST(x'41ff1b5b' AS TEXT), time_updated = 9e99 WHERE id = 'ses_child'",
+    );
+    db.close();
+    let before = Contents::of(home.path());
+    for (arguments, status) in [
+        (&["stats"][..], 0),
+        (&["stats", "--exact"], 0),
+        (&["sessions"], 0),
+        (&["show", "ses_a", "--technical"], 0),
+        (&["show", "ses_child"], 0),
+        (&["show", "ses_v2", "--full"], 0),
+        (&["search", "uploads", "--technical", "--events"], 0),
+        (&["preview", "--class", "events", "--class", "technical", "--newest-turn"], 0),
+        (&["preview", "--message", "msg_a_2"], 3),
+        (&["check"], 5),
+        (&["retention", "plan"], 0),
+    ] {
+        for json in [&["--db", "opencode.db"][..], &["--db", "opencode.db", "--json"]] {
+            let done = run(home.path(), arguments.iter().chain(json));
+            assert_eq!(done.status, status, "{arguments:?}: {done:?}");
+            assert!(!done.stdout.contains('\u{1b}'), "{arguments:?}");
+            assert!(!done.stderr.contains(CANARY), "{arguments:?}: {}", done.stderr);
+        }
+        assert_eq!(Contents::of(home.path()), before, "{arguments:?}");
+    }
 }
 
 fn assert_one_error(refused: &Run, name: &str) {

@@ -1,7 +1,9 @@
 //! Pipes, colour, JSON and usage errors.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
+
+use headwater_testkit::fixture::{Fixture, Layout, Session};
 
 use crate::program::{command, run};
 
@@ -45,4 +47,41 @@ fn a_reader_that_goes_away_is_no_error() {
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(0));
     assert!(ended.stderr.is_empty(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+#[test]
+fn the_first_ctrl_c_stops_a_list_at_a_safe_point() {
+    let home = tempfile::tempdir().unwrap();
+    let db = Fixture::create(home.path().join("opencode.db"), Layout::V1);
+    let title = "t".repeat(900);
+    db.transaction(|db| {
+        for number in 0..400 {
+            db.session(&Session { title: &title, ..Session::named(&format!("ses_{number:04}")) });
+        }
+    });
+    db.close();
+    // The list is longer than a pipe holds: the program waits for the reader until the signal has come.
+    let mut child = command(home.path())
+        .args(["sessions", "--json", "--db", "opencode.db"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut listed = BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    listed.read_line(&mut first).unwrap();
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("stopping at the next safe point") {
+        line.clear();
+        assert_ne!(told.read_line(&mut line).unwrap(), 0, "nothing was told");
+    }
+    let mut rest = String::new();
+    listed.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let last: serde_json::Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
+    assert_eq!(last["error"]["code"], "cancelled");
+    assert!(rest.lines().count() < 399, "{} lines", rest.lines().count());
 }
