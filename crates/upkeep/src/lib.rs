@@ -9,6 +9,7 @@ pub mod demo;
 pub mod fence;
 #[cfg(test)]
 mod fixture;
+pub mod history;
 pub mod holders;
 mod json_stream;
 pub mod locate;
