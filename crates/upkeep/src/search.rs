@@ -49,6 +49,7 @@ pub use needle::{QUERY_CHARS_MAX, Query, QueryError};
 pub(crate) use extract::{RowHits, row as read_row};
 pub(crate) use label::{Identity, Labels};
 pub(crate) use table::Table;
+pub(crate) use text::TextSearch;
 
 use deal::{Dealer, Rows, Unit};
 use scan::Scanner;

@@ -7,7 +7,7 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB};
 use super::MESSAGE_BYTES_MAX;
 use super::walk::{Segment, Stop};
 use crate::schema::Schema;
-use crate::search::{Hit, Identity, Labels, Query, RowHits, Source, Table, read_row};
+use crate::search::{Hit, Identity, Labels, Query, RowHits, Source, Table, TextSearch, read_row};
 
 /// What one message gave.
 pub(super) enum Looked {
@@ -21,7 +21,7 @@ pub(super) enum Looked {
 pub(super) struct Look<'a> {
     connection: &'a Connection,
     schema: &'a Schema,
-    query: &'a Query,
+    text: TextSearch<'a>,
     with_technical: bool,
     labels: Labels<'a>,
 }
@@ -33,7 +33,13 @@ impl<'a> Look<'a> {
         query: &'a Query,
         with_technical: bool,
     ) -> Self {
-        Self { connection, schema, query, with_technical, labels: Labels::new(connection, schema) }
+        Self {
+            connection,
+            schema,
+            text: TextSearch::new(query),
+            with_technical,
+            labels: Labels::new(connection, schema),
+        }
     }
 
     /// Looks at the message: its own row, then its parts in id order. The first match is shown, all are counted.
@@ -82,7 +88,7 @@ impl<'a> Look<'a> {
     }
 
     /// `None` where the row cannot be decoded.
-    fn row(&self, table: &Table, rowid: i64, identity: &Identity) -> rusqlite::Result<Option<RowHits>> {
+    fn row(&mut self, table: &Table, rowid: i64, identity: &Identity) -> rusqlite::Result<Option<RowHits>> {
         let blob = match self.connection.blob_open(MAIN_DB, table.name, table.column, rowid, true) {
             Ok(blob) => blob,
             // Neither text nor blob.
@@ -91,6 +97,6 @@ impl<'a> Look<'a> {
         };
         let capacity = blob.len().clamp(512, 64 * 1024);
         let input = BufReader::with_capacity(capacity, blob);
-        Ok(read_row(input, identity.shape(table.source), self.query, self.with_technical).ok())
+        Ok(read_row(input, identity.shape(table.source), &mut self.text, self.with_technical).ok())
     }
 }

@@ -4,7 +4,6 @@ use std::io::BufRead;
 
 use super::excerpt::Excerpt;
 use super::field::Field;
-use super::needle::Query;
 use super::reader::{Kind, ReadError, Reader, Short, Sink};
 use super::shape::{Shape, Slot, Visit};
 use super::text::{Found, TextSearch};
@@ -60,16 +59,17 @@ struct Own {
     tool: Option<String>,
 }
 
-/// Finds `query` in the row that `input` holds; technical fields only where asked for.
+/// Finds what `text` looks for in the row that `input` holds; technical fields only where asked for.
 pub(crate) fn row(
     input: impl BufRead,
     shape: Shape,
-    query: &Query,
+    text: &mut TextSearch<'_>,
     with_technical: bool,
 ) -> Result<RowHits, ReadError> {
+    text.clear();
     let mut walk = Walk {
         reader: Reader::new(input),
-        text: TextSearch::new(query),
+        text,
         with_technical,
         found: RowHits::default(),
         scope: 0,
@@ -84,9 +84,9 @@ pub(crate) fn row(
     Ok(walk.found)
 }
 
-struct Walk<'q, R> {
+struct Walk<'t, 'q, R> {
     reader: Reader<R>,
-    text: TextSearch<'q>,
+    text: &'t mut TextSearch<'q>,
     with_technical: bool,
     found: RowHits,
     /// Where the hits of the innermost part or item begin.
@@ -94,7 +94,7 @@ struct Walk<'q, R> {
     item: Option<u32>,
 }
 
-impl<R: BufRead> Walk<'_, R> {
+impl<R: BufRead> Walk<'_, '_, R> {
     fn object(&mut self, shape: Shape) -> Result<(), ReadError> {
         self.reader.open(Kind::Object)?;
         let outer = self.scope;
@@ -184,7 +184,7 @@ impl<R: BufRead> Walk<'_, R> {
         if field.is_technical() && !self.with_technical {
             return self.reader.string(&mut ());
         }
-        self.reader.string(&mut self.text)?;
+        self.reader.string(self.text)?;
         if field == Field::Attachment && self.text.is_inline_data() {
             self.text.clear();
             return Ok(());
@@ -259,11 +259,12 @@ impl<R: BufRead> Walk<'_, R> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::needle::Query;
     use super::*;
 
     fn found(json: &str, shape: Shape, query: &str, technical: bool) -> Vec<(Field, Option<u32>, u64)> {
         let query = Query::new(query).unwrap();
-        let hits = row(json.as_bytes(), shape, &query, technical).unwrap().hits;
+        let hits = row(json.as_bytes(), shape, &mut TextSearch::new(&query), technical).unwrap().hits;
         hits.into_iter().map(|hit| (hit.field, hit.item, hit.occurrences)).collect()
     }
 
@@ -316,7 +317,7 @@ mod tests {
         let json = r#"{"content":[{"type":"text","text":"x"},{"type":"tool","id":"needle","name":"shell","state":{
             "status":"completed","input":{"command":"x"},"content":[{"type":"text","text":"needle"}]}}]}"#;
         let query = Query::new("needle").unwrap();
-        let hits = row(json.as_bytes(), Shape::Assistant, &query, true).unwrap().hits;
+        let hits = row(json.as_bytes(), Shape::Assistant, &mut TextSearch::new(&query), true).unwrap().hits;
         assert_eq!(hits.len(), 1);
         assert_eq!((hits[0].item, hits[0].tool.as_deref()), (Some(1), Some("shell")));
     }
@@ -326,7 +327,7 @@ mod tests {
         let items = vec![r#"{"type":"text","text":"needle"}"#; HITS_PER_ROW_MAX + 5].join(",");
         let json = format!("{{\"content\":[{items}]}}");
         let query = Query::new("needle").unwrap();
-        let found = row(json.as_bytes(), Shape::Assistant, &query, true).unwrap();
+        let found = row(json.as_bytes(), Shape::Assistant, &mut TextSearch::new(&query), true).unwrap();
         assert_eq!((found.hits.len(), found.unlisted), (HITS_PER_ROW_MAX, 5));
     }
 
@@ -334,7 +335,7 @@ mod tests {
     fn snapshots_in_events_keep_their_names() {
         let json = r#"{"sessionID":"s","part":{"id":"prt_1","messageID":"msg_1","type":"text","text":"needle"},"time":1}"#;
         let query = Query::new("needle").unwrap();
-        let found = row(json.as_bytes(), Shape::Event, &query, false).unwrap();
+        let found = row(json.as_bytes(), Shape::Event, &mut TextSearch::new(&query), false).unwrap();
         assert_eq!(found.hits[0].field, Field::Text);
         assert_eq!(
             (found.facts.id.as_deref(), found.facts.message.as_deref()),

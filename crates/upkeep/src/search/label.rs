@@ -13,10 +13,10 @@ use crate::schema::Schema;
 use super::extract::{self, FieldHit, RowFacts, RowHits};
 use super::field::Origin;
 use super::hit::{Hit, Source};
-use super::needle::Query;
 use super::reader::{Kind, ReadError, Reader, Short};
 use super::shape::Shape;
 use super::table::Table;
+use super::text::TextSearch;
 
 /// Sessions whose title and directory are remembered.
 const SESSIONS_MAX: usize = 256;
@@ -224,7 +224,7 @@ impl<'a> Labels<'a> {
     pub(crate) fn drop_migrated(
         &self,
         identity: &Identity,
-        query: &Query,
+        text: &mut TextSearch<'_>,
         with_technical: bool,
         found: &mut RowHits,
     ) -> rusqlite::Result<()> {
@@ -241,7 +241,7 @@ impl<'a> Labels<'a> {
         let Some(row_type) = row_type else { return Ok(()) };
         let Some(blob) = self.open("session_message", message)? else { return Ok(()) };
         let input = BufReader::with_capacity(CHUNK_BYTES, blob);
-        if let Ok(copy) = extract::row(input, Shape::of_row_type(&row_type), query, with_technical) {
+        if let Ok(copy) = extract::row(input, Shape::of_row_type(&row_type), text, with_technical) {
             found.hits.retain(|hit| copy.hits.iter().all(|other| other.field != hit.field));
         }
         Ok(())

@@ -51,6 +51,8 @@ pub(super) struct Pattern {
     pub(super) run: Option<Run>,
     /// Pairs of adjacent bytes that make a text a candidate.
     pub(super) alarms: Vec<[u8; 2]>,
+    /// Whether the run is the whole query, so that a text without alarms matches exactly where the run's characters do.
+    pub(super) is_whole: bool,
     /// UTF-16 units whose `\u` escape is a spelling of some character of the query, sorted.
     pub(super) escaped_units: Vec<u16>,
     /// Whether an escaped surrogate may be part of the query.
@@ -73,13 +75,14 @@ impl Pattern {
                 None => runs.push(Vec::new()),
             }
         }
+        let is_whole = runs.len() == 1;
         let run = runs.into_iter().filter_map(with_anchors).min_by_key(|(cost, _)| *cost).map(|(_, run)| run);
         let all = || variants.iter().flatten().copied();
         let mut escaped_units: Vec<u16> = all().filter_map(|c| u16::try_from(u32::from(c)).ok()).collect();
         escaped_units.sort_unstable();
         escaped_units.dedup();
         let escaped_surrogates = all().any(|c| c.len_utf16() == 2 || c == char::REPLACEMENT_CHARACTER);
-        Self { run, alarms, escaped_units, escaped_surrogates }
+        Self { run, alarms, is_whole, escaped_units, escaped_surrogates }
     }
 }
 

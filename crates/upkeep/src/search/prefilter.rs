@@ -29,10 +29,10 @@ impl Pattern {
     fn scan<const ALARMS: usize>(&self, run: &Run, bytes: &[u8], alarms: [[u8; 2]; ALARMS]) -> Option<usize> {
         let [first, second] = run.anchors;
         let distance = second.offset - first.offset;
-        let reach = distance.max(1);
-        let blocks_end = bytes.len().saturating_sub(reach) / BLOCK * BLOCK;
+        // Positions whose pair lies inside; the last block overlaps the one before it, and the few bytes after it are looked at singly.
+        let in_blocks = bytes.len().saturating_sub(distance.max(1));
         let mut at = 0;
-        while at < blocks_end {
+        while at + BLOCK <= in_blocks {
             let (Some(here), Some(next), Some(far)) =
                 (block(bytes, at), block(bytes, at + 1), block(bytes, at + distance))
             else {
@@ -56,6 +56,9 @@ impl Pattern {
                 return Some(found);
             }
             at += BLOCK;
+            if at < in_blocks && at + BLOCK > in_blocks {
+                at = in_blocks - BLOCK;
+            }
         }
         (at..bytes.len()).find_map(|at| self.candidate_at(run, bytes, at))
     }

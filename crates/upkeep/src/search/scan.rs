@@ -27,6 +27,7 @@ pub(crate) struct Scanner<'a> {
     with_technical: bool,
     observer: &'a dyn Observer,
     labels: Labels<'a>,
+    text: TextSearch<'a>,
     /// Whether text is stored as UTF-8, so that a part of a row can be looked at without SQLite's conversion.
     is_utf8: bool,
     totals: SearchTotals,
@@ -56,6 +57,7 @@ impl<'a> Scanner<'a> {
             with_technical,
             observer,
             labels: Labels::new(connection, schema),
+            text: TextSearch::new(query),
             is_utf8: encoding == "UTF-8",
             totals: SearchTotals::default(),
         })
@@ -100,7 +102,7 @@ impl<'a> Scanner<'a> {
             return Ok((None, Looked::Nothing));
         }
         let identity = Identity::read(self.connection, self.schema, table, rowid)?;
-        let read = extract::row(data, identity.shape(table.source), self.query, self.with_technical);
+        let read = extract::row(data, identity.shape(table.source), &mut self.text, self.with_technical);
         Ok((Some(identity), self.judge(read)))
     }
 
@@ -118,7 +120,7 @@ impl<'a> Scanner<'a> {
         }
         let identity = Identity::read(self.connection, self.schema, table, rowid)?;
         let input = BufReader::with_capacity(CHUNK_BYTES, Watched { blob: open()?, observer: self.observer });
-        let read = extract::row(input, identity.shape(table.source), self.query, self.with_technical);
+        let read = extract::row(input, identity.shape(table.source), &mut self.text, self.with_technical);
         Ok((Some(identity), self.judge(read)))
     }
 
@@ -162,9 +164,9 @@ impl<'a> Scanner<'a> {
             self.totals.rows_unreadable += u64::from(stored_bytes > 0);
             return Ok(Vec::new());
         };
-        let mut text = TextSearch::new(self.query);
-        text.piece(bytes);
-        let Some(found) = text.finish() else { return Ok(Vec::new()) };
+        self.text.clear();
+        self.text.piece(bytes);
+        let Some(found) = self.text.finish() else { return Ok(Vec::new()) };
         let identity = Identity::read(self.connection, self.schema, table, rowid)?;
         // A migrated session has two rows; the 2.x one stands for it.
         if table.name == "session" && self.schema.has("session_v2", "id") {
@@ -196,7 +198,7 @@ impl<'a> Scanner<'a> {
             None => Identity::read(self.connection, self.schema, table, rowid)?,
         };
         if matches!(table.source, Source::Message | Source::Part) {
-            self.labels.drop_migrated(&identity, self.query, self.with_technical, &mut found)?;
+            self.labels.drop_migrated(&identity, &mut self.text, self.with_technical, &mut found)?;
             if found.hits.is_empty() {
                 self.totals.rows_duplicate += 1;
                 return Ok(Vec::new());
