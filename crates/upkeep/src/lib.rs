@@ -6,6 +6,7 @@
 pub mod backup;
 pub mod check;
 pub mod demo;
+pub mod export;
 pub mod fence;
 #[cfg(test)]
 mod fixture;
