@@ -195,6 +195,9 @@ pub struct WriteDatabase {
     _registration: Registration,
 }
 
+/// How often a database that changes under the first look is looked at again.
+const LOOKS_MAX: u32 = 8;
+
 impl WriteDatabase {
     /// Opens `path` for writing. Waits at most `busy_timeout` for each lock.
     ///
@@ -209,7 +212,7 @@ impl WriteDatabase {
         ensure_writable(&file).map_err(|kind| OpenError { path: path.to_owned(), kind })?;
         let registration = Registration::new(file.id(), file.is_wal(), Use::Writing)
             .map_err(|kind| OpenError { path: path.to_owned(), kind })?;
-        ReadDatabase::from_file(file.clone(), busy_timeout)?.finish()?;
+        ensure_readable(&file, busy_timeout)?;
         Self::connect(file, busy_timeout, registration)
             .map_err(|kind| OpenError { path: path.to_owned(), kind })
     }
@@ -255,6 +258,17 @@ impl WriteDatabase {
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
+}
+
+/// Reads the schema as a reader would. A program that begins to write meanwhile is no reason to refuse: the next look goes through its log.
+fn ensure_readable(file: &DatabaseFile, busy_timeout: Duration) -> Result<(), OpenError> {
+    for _ in 1..LOOKS_MAX {
+        match ReadDatabase::from_file(file.clone(), busy_timeout).and_then(ReadDatabase::finish) {
+            Err(OpenError { kind: OpenErrorKind::ChangedWhileReading, .. }) => {}
+            outcome => return outcome,
+        }
+    }
+    ReadDatabase::from_file(file.clone(), busy_timeout)?.finish()
 }
 
 /// Keeps a file registered as written by this process; declare it after the connection, so that it outlives it.

@@ -31,8 +31,12 @@ fn is_unfinished_v1(connection: &Connection, place: &SessionPlace) -> rusqlite::
     while let Some(row) = rows.next()? {
         match head(connection, "message", row.get(0)?)? {
             Head::Unreadable => return Ok(true),
-            Head::Known(facts) if facts.role == Role::Assistant => return Ok(facts.completed.is_none()),
-            Head::Known(_) => {}
+            Head::Known(facts) => match facts.role {
+                Role::Assistant => return Ok(facts.completed.is_none()),
+                Role::User => {}
+                // Whatever it is, nothing says that it is finished.
+                Role::Unknown => return Ok(true),
+            },
         }
     }
     Ok(false)

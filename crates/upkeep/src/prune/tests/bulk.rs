@@ -434,6 +434,15 @@ fn a_pinned_log_stops_a_bulk_prune_with_its_reason() {
     assert_eq!(std::fs::metadata(case.path.with_extension("db-wal")).unwrap().len(), case.log_bytes);
 }
 
+/// Ends the writer also where the test fails, which a scope would wait for otherwise.
+struct Stop<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Another process writes all the time; its longest wait stays short and everything is done all the same.
 #[test]
 fn a_competing_writer_is_let_in_between_transactions() {
@@ -445,6 +454,7 @@ fn a_competing_writer_is_let_in_between_transactions() {
     assert_eq!(writer.run("PRAGMA busy_timeout = 5000"), "ok");
     let stop = std::sync::atomic::AtomicBool::new(false);
     let (report, writes) = std::thread::scope(|scope| {
+        let stopped = Stop(&stop);
         let writing = scope.spawn(|| {
             let mut writes = 0;
             while !stop.load(Ordering::Relaxed) || writes == 0 {
@@ -454,7 +464,7 @@ fn a_competing_writer_is_let_in_between_transactions() {
             writes
         });
         let report = apply(&case.path, &plan, &selection);
-        stop.store(true, Ordering::Relaxed);
+        drop(stopped);
         (report, writing.join().unwrap())
     });
     assert!(writes > 0);
