@@ -79,6 +79,27 @@ pub fn remove_items(data: &[u8], indexes: &[u32]) -> Result<Vec<u8>, RowError> {
     Ok(edits.apply(data))
 }
 
+/// `data` without every item that may be removed: [`assistant_items`], [`removable`] and [`remove_items`] in one pass over the row.
+/// `None` where nothing goes, because nothing technical is there or the whole message stays (P4).
+///
+/// # Errors
+/// As [`assistant_items`].
+pub fn remove_technical(author: Author, data: &[u8]) -> Result<Option<Vec<u8>>, RowError> {
+    let (_, values) = content(data)?;
+    let mut items = Vec::with_capacity(values.len());
+    for (value, index) in values.iter().zip(0..) {
+        items.push(decide::Item::from(&content_item(value, index)?));
+    }
+    let Ok(indexes) = removable(author, items.iter().copied()) else { return Ok(None) };
+    if indexes.is_empty() {
+        return Ok(None);
+    }
+    let entries: Vec<_> = values.into_iter().map(|value| value.range).collect();
+    let mut edits = Edits::default();
+    edits.remove(&entries, |index| items.get(index).is_some_and(|item| item.is_technical()));
+    Ok(Some(edits.apply(data)))
+}
+
 fn is_removable(item: &ContentItem) -> bool {
     matches!(decide::Item::from(item), decide::Item::Reasoning | decide::Item::Tool { is_finished: true })
 }

@@ -29,7 +29,7 @@ pub use facts::{
     Entity, EntityKind, Facts, MessageFacts, PartFacts, PartKind, Role, ToolStatus, completion, event_entity,
     message_facts, part_facts,
 };
-pub use items::{ContentItem, assistant_items, content_range, removable, remove_items};
+pub use items::{ContentItem, assistant_items, content_range, removable, remove_items, remove_technical};
 pub use kept::KeptReason;
 pub use receipt::{Layout, PruneReceipt, RemovedItems};
 pub use request::{Indexes, IndexesError, PruneRequest, RequestKey, request_key};

@@ -132,3 +132,34 @@ proptest! {
         drop(remove_items(&bytes, &indexes));
     }
 }
+
+#[test]
+fn one_pass_removes_what_the_three_steps_remove() {
+    let done = r#"{"type":"tool","id":"c","name":"bash","state":{"status":"completed","input":{}}}"#;
+    let running = r#"{"type":"tool","id":"c","name":"bash","state":{"status":"running","input":{}}}"#;
+    let text = r#"{"type":"text","text":"kept \u00e9"}"#;
+    let thought = r#"{"type":"reasoning","text":"gone"}"#;
+    let author = Author::Assistant { is_completed: true };
+    for items in [
+        vec![],
+        vec![text],
+        vec![thought],
+        vec![done, text, thought],
+        vec![text, done, done, text],
+        vec![text, running, thought],
+        vec![r#"{"type":"new kind"}"#, done],
+    ] {
+        let data = format!(r#"{{"time":{{"completed":1}}, "content" : [ {} ] ,"x":1e2}}"#, items.join(" , "));
+        let data = data.as_bytes();
+        let found = assistant_items(data).unwrap();
+        let by_steps = match removable(author, found.iter().map(decide::Item::from)) {
+            Ok(indexes) if !indexes.is_empty() => Some(remove_items(data, &indexes).unwrap()),
+            _ => None,
+        };
+        assert_eq!(remove_technical(author, data).unwrap(), by_steps, "{}", String::from_utf8_lossy(data));
+    }
+    let unfinished = Author::Assistant { is_completed: false };
+    let data = format!(r#"{{"content":[{done}]}}"#);
+    assert_eq!(remove_technical(unfinished, data.as_bytes()).unwrap(), None);
+    assert!(remove_technical(author, b"{}").is_err());
+}

@@ -1,9 +1,8 @@
 //! How the `data` of a row is rewritten for the classes that take a part of it.
 
-use headwater_prune::decide::{Author, Item};
+use headwater_prune::decide::Author;
 use headwater_prune::{
-    Class, Classes, Facts, Rewrite, RowKind, assistant_items, completion, ensure_not_worse, removable,
-    remove_items, rewrite,
+    Class, Classes, Facts, Rewrite, RowKind, completion, ensure_not_worse, remove_technical, rewrite,
 };
 
 /// The content of a row does not allow what was asked; the row stays as it is.
@@ -38,6 +37,9 @@ impl Rewriter for Verbatim {
     }
 }
 
+/// Classes that take a part of a row and leave the rest.
+const FIELD_CLASSES: [Class; 4] = [Class::Diffs, Class::Metadata, Class::Attachments, Class::Compacted];
+
 /// By the rules of the classes (P15). A row that OpenCode could decode before can be decoded after (P8b).
 pub(crate) struct ByClass;
 
@@ -57,15 +59,15 @@ impl Rewriter for ByClass {
         };
         let mut changed = None;
         if classes.has(Class::Technical) && kind == RowKind::SessionMessage {
-            let indexes = technical_items(data)?;
-            if !indexes.is_empty() {
-                changed = Some(remove_items(data, &indexes).map_err(|_| Unrewritable)?);
-            }
+            changed = without_technical(data)?;
         }
-        let current = changed.as_deref().unwrap_or(data);
-        match rewrite(kind, current, classes).map_err(|_| Unrewritable)? {
-            Rewrite::Changed(shorter) => changed = Some(shorter),
-            Rewrite::Unchanged => {}
+        // Each question scans the whole row, so none is asked in vain.
+        if FIELD_CLASSES.into_iter().any(|class| classes.has(class)) {
+            let current = changed.as_deref().unwrap_or(data);
+            match rewrite(kind, current, classes).map_err(|_| Unrewritable)? {
+                Rewrite::Changed(shorter) => changed = Some(shorter),
+                Rewrite::Unchanged => {}
+            }
         }
         if let Some(after) = &changed {
             ensure_not_worse(kind, row_type, data, after).map_err(|_| Unrewritable)?;
@@ -74,12 +76,11 @@ impl Rewriter for ByClass {
     }
 }
 
-/// The items that may go, decided on the whole row: a plan may have seen only its beginning (P4).
-fn technical_items(data: &[u8]) -> Result<Vec<u32>, Unrewritable> {
+/// Decided again on the whole row: a plan may have seen only its beginning (P4).
+fn without_technical(data: &[u8]) -> Result<Option<Vec<u8>>, Unrewritable> {
     let Facts::Known(completed) = completion(data, true) else { return Err(Unrewritable) };
     let author = Author::Assistant { is_completed: completed.is_some() };
-    let items = assistant_items(data).map_err(|_| Unrewritable)?;
-    removable(author, items.iter().map(Item::from)).map_err(|_| Unrewritable)
+    remove_technical(author, data).map_err(|_| Unrewritable)
 }
 
 #[cfg(test)]
