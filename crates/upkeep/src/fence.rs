@@ -125,7 +125,6 @@ impl<'a> Fence<'a> {
     /// # Errors
     /// [`KeptReason::Executing`] where a server says so. No answer, or an answer that needs a password, says nothing.
     pub fn ask(&self, place: &SessionPlace) -> Result<Asked, KeptReason> {
-        let at = Instant::now();
         let holders = self.probe.holders();
         if holders != Holders::Nobody {
             let directory = place.directory.as_deref().unwrap_or("");
@@ -133,7 +132,9 @@ impl<'a> Fence<'a> {
                 return Err(KeptReason::Executing);
             }
         }
-        Ok(Asked { holders, at })
+        // From the answer on: a server that is slow to answer has told what was so at the end of its work, and where nobody held the
+        // file nobody was asked.
+        Ok(Asked { holders, at: Instant::now() })
     }
 
     /// Checks under the lock that `place` may be written.
