@@ -9,6 +9,7 @@ pub(crate) mod content_v1;
 pub(crate) mod content_v2;
 pub(crate) mod events;
 pub(crate) mod facts;
+pub(crate) mod glance;
 pub(crate) mod payload;
 pub(crate) mod roster;
 #[cfg(test)]

@@ -11,6 +11,7 @@ use headwater_prune::{
 use serde::Deserialize;
 
 use super::content::{FIELD_CLASSES, FieldGains, Gain, NameIndex, Names};
+use super::glance::may_change;
 use super::payload::{ON_LEAF_BYTES, Payloads, WHOLE_BYTES_MAX, Want};
 
 /// How much of the payloads may be read.
@@ -297,6 +298,9 @@ impl RowText<'_, '_> {
 
 /// What rewriting frees in a row, `None` where it changes nothing.
 fn freed(kind: RowKind, data: &[u8], classes: Classes) -> Option<Gain> {
+    if !may_change(kind, data, classes) {
+        return None;
+    }
     match rewrite(kind, data, classes) {
         Ok(Rewrite::Changed(left)) => Some(Gain::exact(data.len().saturating_sub(left.len()) as u64)),
         Ok(Rewrite::Unchanged) | Err(_) => None,
