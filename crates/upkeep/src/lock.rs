@@ -123,7 +123,6 @@ pub struct ShortLocks<'c> {
     report: LockReport,
     free: Option<FreeTime>,
     commit_estimate: Duration,
-    log_moved: Option<Instant>,
     synchronous: &'static str,
 }
 
@@ -150,7 +149,6 @@ impl<'c> ShortLocks<'c> {
             report: LockReport::default(),
             free: None,
             commit_estimate: Duration::ZERO,
-            log_moved: None,
             synchronous: "",
         })
     }
@@ -172,7 +170,8 @@ impl<'c> ShortLocks<'c> {
         let transaction = Transaction::new_unchecked(self.connection, TransactionBehavior::Immediate)
             .map_err(LockError::of)?;
         let since = Instant::now();
-        let due_after = self.policy.target.saturating_sub(self.commit_estimate);
+        // However long commits take, some work must fit between two of them.
+        let due_after = self.policy.target.saturating_sub(self.commit_estimate).max(self.policy.target / 2);
         let outcome = body(&Held { connection: &transaction, since, due_after });
         let before_commit = Instant::now();
         let (outcome, is_committed) = match outcome {
@@ -192,10 +191,9 @@ impl<'c> ShortLocks<'c> {
         if is_committed {
             self.commit_estimate = (self.commit_estimate + before_commit.elapsed()) / 2;
         }
-        let held = since.elapsed();
-        self.account(held);
-        if is_committed && self.is_log_due(held) {
-            self.move_log();
+        self.account(since.elapsed());
+        if is_committed {
+            self.tend_log();
         }
         outcome
     }
@@ -228,7 +226,11 @@ impl<'c> ShortLocks<'c> {
     /// Moves what is left in the log, at the end of an operation. Afterwards everything committed is on disk, unless a reader holds
     /// the log and commits were not durable by themselves.
     pub fn settle(&mut self) {
-        self.move_log();
+        self.report.log_bytes_max = self.report.log_bytes_max.max(file_bytes(&self.log_path));
+        // Passive: blocks neither writers nor readers, and moves what no reader holds.
+        if checkpoint(self.connection, "PASSIVE").is_err() {
+            self.report.failed_checkpoints += 1;
+        }
     }
 
     /// What the locks have cost so far.
@@ -255,22 +257,15 @@ impl<'c> ShortLocks<'c> {
         }
     }
 
-    /// Every transaction of some length moves the log; many tiny ones (a prune message by message) share one checkpoint, because it
-    /// syncs twice.
-    fn is_log_due(&self, held: Duration) -> bool {
-        const TINY: Duration = Duration::from_millis(10);
-        const SHARED_FOR: Duration = Duration::from_millis(200);
-        held >= TINY || self.log_moved.is_none_or(|moved| moved.elapsed() >= SHARED_FOR)
-    }
-
-    /// Passive: blocks neither writers nor readers, and moves what no reader holds. The commit stands whether it succeeds or not; a
-    /// log that does not shrink is found before the next transaction.
-    fn move_log(&mut self) {
-        let log_bytes = file_bytes(&self.log_path);
-        self.report.log_bytes_max = self.report.log_bytes_max.max(log_bytes);
-        self.log_moved = Some(Instant::now());
-        if checkpoint(self.connection, "PASSIVE").is_err() {
-            self.report.failed_checkpoints += 1;
+    /// Moves the log when it has grown by as much as OpenCode lets it grow (1000 pages), outside the lock. Not after every transaction:
+    /// a checkpoint syncs twice, and tiny transactions share one. The commit stands whether it succeeds or not; a log that does not
+    /// shrink is found before the next transaction.
+    fn tend_log(&mut self) {
+        self.report.log_bytes_max = self.report.log_bytes_max.max(file_bytes(&self.log_path));
+        // NOOP only counts (sqlite.org/pragma.html#pragma_wal_checkpoint).
+        match checkpoint(self.connection, "NOOP") {
+            Ok(state) if state.waiting() < MOVED_FRAMES => {}
+            Ok(_) | Err(_) => self.settle(),
         }
     }
 
@@ -315,17 +310,30 @@ pub fn reclaim_log(database: &WriteDatabase, wait: Duration) -> Result<LogReclai
 
 struct LogState {
     is_busy: bool,
+    /// Pages in the log.
     frames: u64,
+    /// Of those, pages that stand in the database too.
+    moved: u64,
 }
+
+impl LogState {
+    fn waiting(&self) -> u64 {
+        self.frames.saturating_sub(self.moved)
+    }
+}
+
+/// Pages that wait in the log before they are moved.
+const MOVED_FRAMES: u64 = 1000;
 
 fn checkpoint(connection: &Connection, mode: &'static str) -> Result<LogState, LockError> {
     let answer = connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
-        let frames = u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0);
-        Ok(LogState { is_busy: row.get(0)?, frames })
+        // Both are -1 without a write-ahead log.
+        let count = |at| row.get::<_, i64>(at).map(|count| u64::try_from(count).unwrap_or(0));
+        Ok(LogState { is_busy: row.get(0)?, frames: count(1)?, moved: count(2)? })
     });
     match answer.map_err(LockError::of) {
         // Another checkpoint runs: the log is moved by it.
-        Err(LockError::Busy) => Ok(LogState { is_busy: true, frames: 0 }),
+        Err(LockError::Busy) => Ok(LogState { is_busy: true, frames: 0, moved: 0 }),
         other => other,
     }
 }

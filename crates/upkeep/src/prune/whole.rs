@@ -16,10 +16,10 @@ use crate::plan::whole::{WholeSessions, quoted};
 use crate::schema::Schema;
 use crate::undo::{Unit, row_digest};
 
-/// A tree of at most this size goes in one transaction, well below half a second (MEASURED: 30 MiB of rows take 40 ms). A larger one
+/// A tree of at most this size goes in one transaction, well below half a second: 30 MiB of rows take 40 ms, and with an archive they are hashed too. A larger one
 /// goes in several, its session rows last.
 const AT_ONCE_ROWS: u64 = 20_000;
-const AT_ONCE_BYTES: u64 = 128 << 20;
+const AT_ONCE_BYTES: u64 = 64 << 20;
 /// A tree that holds a larger row is left to a rebuild: no short lock can delete it.
 const ROW_BYTES_MAX: u64 = 640 << 20;
 /// Most bytes of rows in one frame of an archive.
