@@ -34,19 +34,23 @@ pub(crate) fn ensure() -> Result<()> {
     if absent.is_empty() {
         return Ok(());
     }
-    if is_debian() && is_root() && exists("apt-get") {
-        let packages: Vec<_> = absent.iter().map(|program| program.package).collect();
-        let mut update = Command::new("apt-get");
-        stage("package lists", update.args(["-qq", "update"]))?;
-        let mut install = Command::new("apt-get");
-        install.args(["-qq", "install", "--yes", "--no-install-recommends"]).args(packages);
-        stage("packages", install.env("DEBIAN_FRONTEND", "noninteractive"))?;
-    }
+    let installed =
+        if is_debian() && is_root() && exists("apt-get") { install(&absent) } else { Ok(()) };
     let absent = missing();
     if absent.is_empty() {
         return Ok(());
     }
-    bail!("the tests need programs that are not on PATH:\n{}{}", list(&absent), advice(&absent))
+    let refused = installed.err().map(|error| format!("{error:#}\n")).unwrap_or_default();
+    bail!("{refused}the tests need programs that are not on PATH:\n{}{}", list(&absent), advice(&absent))
+}
+
+fn install(absent: &[&Program]) -> Result<()> {
+    let packages = absent.iter().map(|program| program.package);
+    let mut update = Command::new("apt-get");
+    stage("package lists", update.args(["-qq", "update"]))?;
+    let mut install = Command::new("apt-get");
+    install.args(["-qq", "install", "--yes", "--no-install-recommends"]).args(packages);
+    stage("packages", install.env("DEBIAN_FRONTEND", "noninteractive"))
 }
 
 fn missing() -> Vec<&'static Program> {

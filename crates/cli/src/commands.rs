@@ -12,6 +12,7 @@ mod backup;
 mod check;
 mod completions;
 mod demo;
+mod export;
 mod locate;
 mod man;
 mod preview;
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Sessions(sessions::Args),
     Show(show::Args),
     Search(search::Args),
+    Export(export::Args),
     Preview(preview::Args),
     Prune(prune::Args),
     Rebuild(rebuild::Args),
@@ -51,12 +53,13 @@ pub(crate) enum Command {
 }
 
 /// The names of all verbs.
-pub(crate) const NAMES: [&str; 18] = [
+pub(crate) const NAMES: [&str; 19] = [
     "locate",
     "stats",
     "sessions",
     "show",
     "search",
+    "export",
     "preview",
     "prune",
     "rebuild",
@@ -87,6 +90,7 @@ impl Command {
             Self::Sessions(_) => "sessions",
             Self::Show(_) => "show",
             Self::Search(_) => "search",
+            Self::Export(_) => "export",
             Self::Preview(_) => "preview",
             Self::Prune(_) => "prune",
             Self::Rebuild(_) => "rebuild",
@@ -112,6 +116,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Status, Failure> {
         Command::Sessions(args) => sessions::run(&args, app),
         Command::Show(args) => show::run(&args, app),
         Command::Search(args) => search::run(&args, app),
+        Command::Export(args) => export::run(&args, app),
         Command::Preview(args) => preview::run(&args, app),
         Command::Prune(args) => prune::run(&args, app),
         Command::Rebuild(args) => rebuild::run(&args, app),

@@ -15,6 +15,9 @@ use crate::render::table::Table;
 use crate::status::Status;
 
 mod json;
+mod pipe;
+
+pub(crate) use pipe::Pipe;
 
 /// Where a verb writes what it found.
 pub(crate) struct Output {

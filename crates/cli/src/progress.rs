@@ -46,6 +46,11 @@ impl Watch {
         }
     }
 
+    /// A watch that only passes Ctrl-C on.
+    pub(crate) fn silent(cancel: Cancel) -> Self {
+        Self { is_terminal: false, ..Self::new(cancel) }
+    }
+
     /// Hides the bar for good: before results go to the same terminal, and at the end.
     pub(crate) fn end(&self) {
         if !self.has_ended.swap(true, Ordering::Relaxed) {

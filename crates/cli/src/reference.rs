@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::{env, fs, mem};
 
-use clap::{Command, CommandFactory};
+use clap::{Command, CommandFactory, Parser};
 
 use crate::args::Cli;
 
@@ -59,4 +59,37 @@ fn section(page: &mut String, name: &str, command: &mut Command) {
     let help = command.render_long_help().to_string();
     let lines: Vec<_> = help.lines().map(str::trim_end).collect();
     writeln!(page, "\n## {name}\n\n```text\n{}\n```", lines.join("\n").trim_end()).unwrap();
+}
+
+/// Every call of the program in the documents is one that it takes.
+#[test]
+fn examples_in_the_documents_are_calls_that_parse() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+    let mut examples = 0;
+    for file in ["README.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(format!("{root}{file}")).unwrap();
+        let blocks = text.lines().filter_map(|line| line.strip_prefix("    "));
+        for call in text.split('`').chain(blocks).filter(|call| call.starts_with("headwater ")) {
+            let call = call.split(" #").next().unwrap_or(call).split(" > ").next().unwrap_or(call);
+            examples += 1;
+            if let Err(error) = Cli::try_parse_from(words(call)) {
+                panic!("{file}: `{call}`: {error}");
+            }
+        }
+    }
+    assert!(examples > 20, "{examples} examples");
+}
+
+/// The words of a call as a shell takes them, single quotes included.
+fn words(call: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut is_quoted = false;
+    for character in call.trim().chars() {
+        match character {
+            '\'' => is_quoted = !is_quoted,
+            ' ' if !is_quoted => words.push(String::new()),
+            _ => words.last_mut().unwrap().push(character),
+        }
+    }
+    words
 }

@@ -1,7 +1,5 @@
 //! `headwater show`: a session or a message, to read and to choose from.
 
-use std::io;
-
 use clap::ArgGroup;
 use headwater_upkeep::show::{self, ShowOptions, ShownItem, ShownMessage, ShownText};
 use headwater_upkeep::{ReadDatabase, ReadError};
@@ -9,7 +7,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, Pipe};
 use crate::progress::Watch;
 use crate::render::size::size;
 use crate::render::text::{printable, printable_lines};
@@ -106,10 +104,9 @@ impl Reader<'_> {
         self.out.line(format_args!("  [{}] {}", item.index, label(item)))?;
         match &item.text {
             Some(text) if text.is_cut && self.is_full => {
-                let mut writer = Escaping { out: self.out, failed: None };
-                let written = show::write_text(self.database, item, &mut writer);
-                let Escaping { failed, .. } = writer;
-                failed.map_or(Ok(()), Err)?;
+                let mut pipe = Pipe::escaped(self.out);
+                let written = show::write_text(self.database, item, &mut pipe);
+                pipe.end()?;
                 written?;
                 self.out.line("")
             }
@@ -148,25 +145,4 @@ fn label(item: &ShownItem) -> String {
     words.extend(names.into_iter().flatten().map(|name| printable(name).into_owned()));
     words.push(format!("({})", size(item.bytes)));
     words.join(" ")
-}
-
-/// Writes text of any length with control characters escaped.
-struct Escaping<'a> {
-    out: &'a mut Output,
-    failed: Option<Failure>,
-}
-
-impl io::Write for Escaping<'_> {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        let text = String::from_utf8_lossy(piece);
-        self.out.raw(printable_lines(&text).as_bytes()).map_err(|failure| {
-            self.failed = Some(failure);
-            io::Error::from(io::ErrorKind::Other)
-        })?;
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -54,7 +54,7 @@ fn end(mut child: Child, mut shown: String) -> (String, i32) {
 #[test]
 fn a_terminal_gets_colour_and_no_color_is_heeded() {
     let home = tempfile::tempdir().unwrap();
-    std::fs::write(home.path().join("opencode.db"), "mine").unwrap();
+    fs::write(home.path().join("opencode.db"), "mine").unwrap();
     let (shown, status) = on_terminal(home.path(), 80, "demo .");
     assert_eq!(status, 3, "{shown}");
     assert!(shown.contains('\x1b'), "{shown}");

@@ -1,0 +1,148 @@
+//! `headwater export`: conversations out of the database.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{ArgGroup, ValueEnum};
+use headwater_model::SessionId;
+use headwater_upkeep::ReadDatabase;
+use headwater_upkeep::export::{self, ExportFormat, ExportScope, ExportTotals};
+use tempfile::NamedTempFile;
+
+use crate::app::App;
+use crate::failure::Failure;
+use crate::output::Pipe;
+use crate::progress::Watch;
+use crate::render::size::count;
+use crate::status::Status;
+
+/// Write conversations as lossless JSON lines or as Markdown to read, with the subagents that they started.
+#[derive(Clone, Debug, clap::Args)]
+#[command(group = ArgGroup::new("what").required(true).args(["sessions", "all", "recoverable"]))]
+#[command(after_help = "Examples:
+  headwater export ses_1234 --format markdown | less
+  headwater export --all --output everything.jsonl
+  headwater export --recoverable --output rescued.jsonl")]
+pub(crate) struct Args {
+    /// These sessions.
+    #[arg(value_name = "SESSION")]
+    sessions: Vec<SessionId>,
+    /// Every session, and what is recoverable.
+    #[arg(long)]
+    all: bool,
+    /// What belongs to sessions that have no row: it may be the only copy of a conversation.
+    #[arg(long)]
+    recoverable: bool,
+    /// Leave out the subagents of the sessions named.
+    #[arg(long, conflicts_with_all = ["all", "recoverable"])]
+    no_children: bool,
+    /// How it is written.
+    #[arg(long, value_name = "FORMAT", default_value = "json-lines")]
+    format: Format,
+    /// In Markdown, write reasoning and tool calls too. JSON lines always have everything.
+    #[arg(long)]
+    technical: bool,
+    /// Write into this file, which must not exist, instead of standard output. --json needs it.
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace a file that is there already.
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
+/// How an export is written.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// Every row, lossless, one JSON object per line.
+    JsonLines,
+    /// Messages to read.
+    Markdown,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
+    if app.out.is_json() && args.output.is_none() {
+        return Err(Failure::usage("with --json the export itself goes into a file: add --output"));
+    }
+    let database = ReadDatabase::open(&app.database()?)?;
+    let totals = match &args.output {
+        Some(path) => into_file(path, args, &database, app)?,
+        None => into_pipe(args, &database, app)?,
+    };
+    database.finish()?;
+    let status = if totals.sessions == 0 { Status::Nothing } else { Status::Done };
+    if app.out.is_json() {
+        app.out.result(status, &totals)?;
+    } else if args.output.is_some() {
+        app.out.line(format_args!(
+            "{} sessions, {} of them without a row, {} entries, {} that cannot be decoded",
+            count(totals.sessions),
+            count(totals.recovered),
+            count(totals.entries),
+            count(totals.unreadable)
+        ))?;
+    }
+    Ok(status)
+}
+
+fn into_pipe(args: &Args, database: &ReadDatabase, app: &mut App) -> Result<ExportTotals, Failure> {
+    // No bar: the text goes to the same terminal, or into a pipe whose reader shows how far it is.
+    let watch = Watch::silent(app.cancel.clone());
+    let mut pipe = Pipe::new(&mut app.out);
+    let written = export::run(database, &args.scope(), args.format(), &watch, &mut pipe);
+    pipe.end()?;
+    Ok(written?)
+}
+
+/// Writes beside `path` first, so that a file of that name is whole or not there.
+fn into_file(path: &Path, args: &Args, database: &ReadDatabase, app: &App) -> Result<ExportTotals, Failure> {
+    let fail = |error: io::Error| of_file(path, &error);
+    if !args.force && path.symlink_metadata().is_ok() {
+        return Err(fail(io::Error::from(io::ErrorKind::AlreadyExists)));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file = NamedTempFile::new_in(folder).map_err(fail)?;
+    let watch = Watch::new(app.cancel.clone());
+    let mut writer = BufWriter::with_capacity(256 * 1024, file.as_file());
+    let written = export::run(database, &args.scope(), args.format(), &watch, &mut writer);
+    watch.end();
+    let totals = match written {
+        Err(headwater_upkeep::ReadError::Output(error)) => return Err(fail(error)),
+        written => written?,
+    };
+    writer.flush().map_err(fail)?;
+    drop(writer);
+    file.as_file().sync_all().map_err(fail)?;
+    let named: Result<File, _> = if args.force { file.persist(path) } else { file.persist_noclobber(path) };
+    named.map_err(|error| fail(error.error))?;
+    Ok(totals)
+}
+
+fn of_file(path: &Path, error: &io::Error) -> Failure {
+    let path = path.to_string_lossy();
+    if error.kind() == io::ErrorKind::AlreadyExists {
+        return Failure::new(Status::Blocked, "exists", format_args!("{path} is there already"))
+            .with_hint("name another file, or replace it with --force; nothing was changed");
+    }
+    Failure::new(Status::Other, "io", format_args!("cannot write {path}: {error}"))
+        .with_hint("name a file that you may write, on a disk with room; no file was left there")
+}
+
+impl Args {
+    fn scope(&self) -> ExportScope {
+        if self.all {
+            ExportScope::All
+        } else if self.recoverable {
+            ExportScope::Recoverable
+        } else {
+            ExportScope::Sessions { ids: self.sessions.clone(), with_children: !self.no_children }
+        }
+    }
+
+    const fn format(&self) -> ExportFormat {
+        match self.format {
+            Format::JsonLines => ExportFormat::JsonLines,
+            Format::Markdown => ExportFormat::Markdown { with_technical: self.technical },
+        }
+    }
+}
