@@ -16,7 +16,8 @@ const ROUNDS: usize = 5;
 const GOAL: f64 = 0.30;
 
 /// Measures and prints one line for each size.
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    ensure!(arguments.is_empty(), "canonical takes no arguments");
     let mut out = std::io::stdout().lock();
     writeln!(
         out,

@@ -4,20 +4,22 @@
 //! Each measurement runs both sides in one run, by turns, and prints best and median with their ratio.
 
 mod canonical;
+mod upkeep;
 
 use anyhow::{Result, bail};
 
 /// A measurement by its name on the command line.
-type Measurement = (&'static str, fn() -> Result<()>);
+type Measurement = (&'static str, fn(&[String]) -> Result<()>);
 
-const MEASUREMENTS: [Measurement; 1] = [("canonical", canonical::run)];
+const MEASUREMENTS: [Measurement; 2] = [("canonical", canonical::run), ("upkeep", upkeep::run)];
 
 fn main() -> Result<()> {
-    let Some(name) = std::env::args().nth(1) else { bail!("which measurement? {}", names()) };
-    let Some((_, measure)) = MEASUREMENTS.iter().find(|(known, _)| *known == name) else {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = arguments.split_first() else { bail!("which measurement? {}", names()) };
+    let Some((_, measure)) = MEASUREMENTS.iter().find(|(known, _)| known == name) else {
         bail!("no measurement of that name: {}", names())
     };
-    measure()
+    measure(rest)
 }
 
 fn names() -> String {

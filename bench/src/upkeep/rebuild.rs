@@ -1,0 +1,133 @@
+//! `rebuild` against deleting and vacuuming, and against `VACUUM INTO`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::side::{Side, result};
+use super::table::{Line, mib};
+use super::{Bench, peers};
+
+const CLASSES: [&str; 6] = ["--class", "superseded-events", "--class", "diffs", "--class", "technical"];
+
+/// Tables that lose or rewrite rows by these classes.
+const TABLES: [&str; 4] = ["event", "part", "message", "session_message"];
+
+pub(super) fn run(bench: &Bench) -> Result<Vec<Line>> {
+    let mut lines = by_class(bench)?;
+    lines.append(&mut whole(bench)?);
+    Ok(lines)
+}
+
+fn by_class(bench: &Bench) -> Result<Vec<Line>> {
+    let (mut ours, mut theirs, mut log_growth) = (Side::default(), Side::default(), 0.0_f64);
+    let scratch = bench.data.scratch()?;
+    let survivors = scratch.path().join("survivors.db");
+    let fate = scratch.path().join("fate.db");
+    for run in 0..bench.options.runs {
+        let copy = bench.data.copy()?;
+        let report = rebuild(&mut ours, &copy.path, &CLASSES)?;
+        log_growth = log_growth.max(report["log_growth"].as_f64().context("log_growth of the report")?);
+        if run == 0 {
+            fs::rename(&copy.path, &survivors)?;
+            learn_fate(&bench.data.main, &survivors, &fate)?;
+        }
+        drop(copy);
+        let copy = bench.data.copy()?;
+        theirs.run(Command::new(peers::sqlite3()).arg(&copy.path).arg(usual_procedure(&fate)), &[0])?;
+        if run == 0 {
+            ensure_same(&survivors, &copy.path)?;
+        }
+    }
+    let peak = ours.peak_bytes;
+    let what = "`rebuild` (superseded events, diffs, technical), synced, verified, taken over".to_owned();
+    Ok(vec![
+        Line::Ratio {
+            what,
+            peer: "DELETE, UPDATE, VACUUM of the same rows, sqlite3 shell",
+            ours,
+            theirs,
+            goal: 0.20,
+        },
+        Line::Limit {
+            what: "log bytes added by `rebuild`".to_owned(),
+            figure: log_growth,
+            unit: "bytes",
+            goal: 0.0,
+        },
+        Line::peak("`rebuild`", peak, 64.0),
+    ])
+}
+
+/// Nothing dropped. The time to verify is given apart, since `VACUUM INTO` verifies nothing.
+fn whole(bench: &Bench) -> Result<Vec<Line>> {
+    let (mut ours, mut theirs, mut verify, mut process) =
+        (Side::default(), Side::default(), Side::default(), Side::default());
+    for _ in 0..bench.options.runs {
+        let copy = bench.data.copy()?;
+        let begun = std::time::Instant::now();
+        let report = rebuild(&mut process, &copy.path, &["--force"])?;
+        let seconds = begun.elapsed().as_secs_f64();
+        let verified = report["seconds"]["verify"].as_f64().context("seconds of the report")?;
+        ours.add(seconds - verified);
+        verify.add(verified);
+        drop(copy);
+        let scratch = bench.data.scratch()?;
+        let into = format!("VACUUM INTO '{}'", scratch.path().join("into.db").display());
+        theirs.run(Command::new(peers::sqlite3()).arg("-readonly").arg(&bench.data.main).arg(into), &[0])?;
+    }
+    ours.peak_bytes = process.peak_bytes;
+    let what = format!("`rebuild --force`, nothing dropped; verification apart ({:.2} s)", verify.best());
+    Ok(vec![Line::Ratio { what, peer: "`VACUUM INTO`, sqlite3 shell", ours, theirs, goal: 1.2 }])
+}
+
+fn rebuild(side: &mut Side, database: &Path, arguments: &[&str]) -> Result<Value> {
+    let mut command = Command::new(peers::headwater()?);
+    command.arg("--db").arg(database).args(["--json", "rebuild", "--yes"]).args(arguments);
+    result(&side.run(&mut command, &[0])?)
+}
+
+/// Writes into `fate` which rows of `before` are gone or changed in `after`. The peer is spared from finding them.
+fn learn_fate(before: &Path, after: &Path, fate: &Path) -> Result<()> {
+    let of_table = |table: &str| {
+        format!(
+            "CREATE TABLE gone_{table} AS SELECT rowid AS row FROM b.{table} WHERE id NOT IN (SELECT id FROM a.{table});
+             CREATE TABLE changed_{table} (row INTEGER PRIMARY KEY, data);
+             INSERT INTO changed_{table} SELECT o.rowid, n.data FROM b.{table} o JOIN a.{table} n USING (id)
+               WHERE n.data <> o.data;"
+        )
+    };
+    let attach = format!("ATTACH '{}' AS b; ATTACH '{}' AS a;", before.display(), after.display());
+    let sql = attach + &TABLES.map(of_table).concat();
+    Side::default().run(Command::new(peers::sqlite3()).arg(fate).arg(sql), &[0])?;
+    Ok(())
+}
+
+fn usual_procedure(fate: &Path) -> String {
+    let of_table = |table: &str| {
+        format!(
+            "DELETE FROM main.{table} WHERE rowid IN (SELECT row FROM f.gone_{table});
+             UPDATE main.{table} SET data = (SELECT data FROM f.changed_{table} WHERE row = main.{table}.rowid)
+               WHERE rowid IN (SELECT row FROM f.changed_{table});"
+        )
+    };
+    format!("ATTACH '{}' AS f; {} DETACH f; VACUUM;", fate.display(), TABLES.map(of_table).concat())
+}
+
+/// Both sides must have kept the same.
+fn ensure_same(ours: &Path, theirs: &Path) -> Result<()> {
+    let counts = TABLES
+        .map(|table| format!("SELECT count(*), sum(length(CAST(data AS BLOB))) FROM {table};"))
+        .concat();
+    let of = |path: &Path| {
+        Side::default().run(Command::new(peers::sqlite3()).arg("-readonly").arg(path).arg(&counts), &[0])
+    };
+    let (left, right) = (of(ours)?, of(theirs)?);
+    ensure!(left == right, "the sides kept different rows: {left:?} and {right:?}");
+    let sizes = [fs::metadata(ours)?.len(), fs::metadata(theirs)?.len()].map(mib);
+    ensure!(sizes[0] <= sizes[1] * 1.05, "the rebuilt file is larger: {sizes:?} MiB");
+    Ok(())
+}

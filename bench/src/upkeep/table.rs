@@ -1,0 +1,74 @@
+//! The table that is printed.
+
+use std::fmt;
+
+use super::options::Options;
+use super::side::Side;
+
+/// Bytes of one mebibyte.
+const MIB: u64 = 1 << 20;
+
+/// One line of the table.
+pub(super) enum Line {
+    /// Two sides and the largest ratio wanted.
+    Ratio { what: String, peer: &'static str, ours: Side, theirs: Side, goal: f64 },
+    /// A figure of ours and the largest value wanted.
+    Limit { what: String, figure: f64, unit: &'static str, goal: f64 },
+}
+
+impl Line {
+    /// Peak memory of a side of ours, against the limit for every command.
+    pub(super) fn peak(what: &str, bytes: u64, goal_mib: f64) -> Self {
+        Self::Limit {
+            what: format!("peak memory of {what}"),
+            figure: mib(bytes),
+            unit: "MiB",
+            goal: goal_mib,
+        }
+    }
+
+    /// Whether the goal is reached, by the best runs of both sides.
+    pub(super) fn is_met(&self) -> bool {
+        match self {
+            Self::Ratio { ours, theirs, goal, .. } => ours.best() / theirs.best() <= *goal,
+            Self::Limit { figure, goal, .. } => figure <= goal,
+        }
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.is_met() { "yes" } else { "**no**" };
+        match self {
+            Self::Ratio { what, peer, ours, theirs, goal } => write!(
+                f,
+                "| {what} | {peer} | {:.3} / {:.3} | {:.3} / {:.3} | **{:.3}** / {:.3} | {goal} | {mark} | {:.0} |",
+                ours.best(),
+                ours.median(),
+                theirs.best(),
+                theirs.median(),
+                ours.best() / theirs.best(),
+                ours.median() / theirs.median(),
+                mib(ours.peak_bytes),
+            ),
+            Self::Limit { what, figure, unit, goal } => {
+                write!(f, "| {what} | | {figure:.1} {unit} | | | {goal} {unit} | {mark} | |")
+            }
+        }
+    }
+}
+
+/// What was measured, and the head of the table.
+pub(super) fn head(options: &Options, bytes: u64) -> String {
+    format!(
+        "Database of {:.0} MiB, {} runs of each side by turns, warm page cache; seconds as best / median.\n\n\
+         | what | against | headwater | peer | ratio | goal | met | peak MiB |\n|---|---|---|---|---|---|---|---|",
+        mib(bytes),
+        options.runs
+    )
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure of a table has few digits")]
+pub(super) fn mib(bytes: u64) -> f64 {
+    bytes as f64 / MIB as f64
+}
