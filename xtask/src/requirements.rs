@@ -34,8 +34,7 @@ pub(crate) fn ensure() -> Result<()> {
     if absent.is_empty() {
         return Ok(());
     }
-    let installed =
-        if is_debian() && is_root() && exists("apt-get") { install(&absent) } else { Ok(()) };
+    let installed = if is_debian() && is_root() && exists("apt-get") { install(&absent) } else { Ok(()) };
     let absent = missing();
     if absent.is_empty() {
         return Ok(());
