@@ -49,7 +49,9 @@ fn every_class_leaves_sessions_that_opencode_lists_exports_continues_forks_rever
     stats::assert_adds_up(&opencode, &headwater);
     opencode.restart();
 
-    families.iter().for_each(|family| family.assert_gone(&opencode));
+    for family in &families {
+        family.assert_gone(&opencode);
+    }
     let control = Control::of(&opencode, &control);
     for trial in &trials {
         trial.assert_continues(&opencode, &control);
