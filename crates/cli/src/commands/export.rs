@@ -24,6 +24,7 @@ use crate::status::Status;
   headwater export ses_1234 --format markdown | less
   headwater export --all --output everything.jsonl
   headwater export --recoverable --output rescued.jsonl")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub(crate) struct Args {
     /// These sessions.
     #[arg(value_name = "SESSION")]
