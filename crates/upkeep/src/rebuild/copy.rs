@@ -67,6 +67,8 @@ pub(crate) fn copy(
 ) -> Result<(), RebuildErrorKind> {
     let moved = |table: &CopiedTable| table.survivors.is_everything() && table.shape.moves_records;
     let whole: Vec<&CopiedTable> = tables.iter().filter(|table| moved(table)).collect();
+    let names: Vec<&str> = whole.iter().map(|table| table.shape.name.as_str()).collect();
+    new_file::create_plain_indexes(source, new_path, &names)?;
     move_records(source, new_path, &whole)?;
     let mut filtered: Vec<&mut CopiedTable> = tables.iter_mut().filter(|table| !moved(table)).collect();
     copy_rows(source, new_path, &mut filtered, rewriter)

@@ -99,11 +99,38 @@ fn create_internal(db: &Connection, table: &Entry) -> Result<(), RebuildErrorKin
     create().doing("creating a table")
 }
 
-/// Builds the indexes over the loaded rows, then adds what has no pages: views, triggers and virtual tables (as SQLite's own VACUUM
+/// Creates the indexes of `tables` that are made of columns alone, while the tables are empty: where whole records are moved, SQLite
+/// moves the entries of such an index along in their order, which is faster than to sort them anew.
+pub(crate) fn create_plain_indexes(
+    source: &Connection,
+    path: &Path,
+    tables: &[&str],
+) -> Result<(), RebuildErrorKind> {
+    let mut found = source
+        .prepare(
+            "SELECT s.sql FROM pragma_index_list(?1) i JOIN sqlite_schema s ON s.type = 'index' AND s.name = i.name \
+             WHERE i.origin = 'c' AND i.partial = 0 \
+             AND NOT EXISTS (SELECT 1 FROM pragma_index_info(i.name) WHERE cid = -2)",
+        )
+        .doing("reading the schema")?;
+    let db = open(path)?;
+    for table in tables {
+        let indexes = found.query_map([table], |row| row.get::<_, String>(0)).doing("reading the schema")?;
+        for sql in indexes {
+            db.execute_batch(&sql.doing("reading the schema")?).doing("creating an index")?;
+        }
+    }
+    db.close().map_err(|(_, error)| error).doing("closing the new file")
+}
+
+/// Builds the other indexes over the loaded rows, then adds what has no pages: views, triggers and virtual tables (as SQLite's own VACUUM
 /// does, whatever module they need).
 pub(crate) fn finish_schema(db: &Connection, source: &[Entry]) -> Result<(), RebuildErrorKind> {
+    let existing = entries(db)?;
     for index in source.iter().filter(|entry| entry.kind == "index") {
-        db.execute_batch(&index.sql).doing("building an index")?;
+        if !existing.iter().any(|entry| entry.kind == "index" && entry.name == index.name) {
+            db.execute_batch(&index.sql).doing("building an index")?;
+        }
     }
     let add = || -> rusqlite::Result<()> {
         db.execute_batch("PRAGMA writable_schema = ON")?;
