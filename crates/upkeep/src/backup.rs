@@ -7,19 +7,16 @@ use std::path::{Path, PathBuf};
 
 use headwater_model::ByteCount;
 use rusqlite::Connection;
-use rusqlite::backup::{Backup, StepResult};
+use rusqlite::backup::Backup;
 use rustix::fs::{CWD, RenameFlags};
 use serde::Serialize;
 
 use crate::ReadDatabase;
-use crate::observer::{Observer, Progress, Unit};
+use crate::observer::Observer;
 use crate::rebuild::error::Doing;
 use crate::rebuild::shape::{TableShape, entries};
 use crate::rebuild::temporary::TemporaryFile;
-use crate::rebuild::{RebuildError, RebuildErrorKind, connect, place, verify};
-
-/// Pages copied between two reports of progress.
-const PAGES_PER_STEP: i32 = 2048;
+use crate::rebuild::{RebuildError, RebuildErrorKind, connect, pages, place, verify};
 
 /// Steps of a backup, as `observer.reached` gives them.
 pub const STEPS: [&str; 4] = ["copied", "synced", "verified", "named"];
@@ -147,26 +144,8 @@ fn copy(source: &Connection, new: &TemporaryFile, observer: &dyn Observer) -> Re
         .doing("beginning to read")?;
     let mut target = connect::private(new.path()).doing("opening the snapshot")?;
     let backup = Backup::new(source, &mut target).doing("copying")?;
-    loop {
-        let step = backup.step(PAGES_PER_STEP).doing("copying")?;
-        let progress = backup.progress();
-        let pages = |count: std::ffi::c_int| u64::try_from(count).unwrap_or(0);
-        observer.progress(Progress {
-            phase: "copying pages",
-            done: pages(progress.pagecount - progress.remaining),
-            total: Some(pages(progress.pagecount)),
-            unit: Unit::Rows,
-        });
-        if step == StepResult::Done {
-            break;
-        }
-        if step != StepResult::More {
-            return Err(RebuildErrorKind::Open(crate::OpenErrorKind::Busy));
-        }
-        if observer.is_cancelled() {
-            return Err(RebuildErrorKind::Cancelled);
-        }
-    }
+    let busy = || RebuildErrorKind::Open(crate::OpenErrorKind::Busy);
+    pages::copy_all(&backup, ("copying pages", "copying"), busy, observer)?;
     drop(backup);
     target.close().map_err(|(_, error)| error).doing("closing the snapshot")?;
     observer.reached(STEPS[0]);

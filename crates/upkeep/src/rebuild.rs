@@ -28,6 +28,7 @@ mod forecast;
 mod large;
 mod meter;
 pub(crate) mod new_file;
+pub(crate) mod pages;
 pub(crate) mod place;
 mod ranges;
 mod report;

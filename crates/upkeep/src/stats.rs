@@ -100,15 +100,15 @@ impl Walk<'_> {
     fn run(&self, database: &ReadDatabase) -> Result<(Tally, Names), PlanError> {
         let second = if self.uses_two_connections() { Some(database.another()?) } else { None };
         std::thread::scope(|threads| {
-            let helper = second.map(|second| threads.spawn(move || self.share(&second)));
+            let other = second.map(|second| threads.spawn(move || self.share(&second)));
             let own = self.share(database);
-            let helped = helper.map(|helper| match helper.join() {
-                Ok(helped) => helped,
+            let joined = other.map(|other| match other.join() {
+                Ok(share) => share,
                 Err(panic) => std::panic::resume_unwind(panic),
             });
             let (mut tally, mut names) = own?;
-            if let Some(helped) = helped {
-                let (theirs, their_names) = helped?;
+            if let Some(joined) = joined {
+                let (theirs, their_names) = joined?;
                 tally.merge(&mut names, theirs, &their_names);
             }
             Ok((tally, names))

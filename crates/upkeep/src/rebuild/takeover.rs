@@ -7,24 +7,21 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use rusqlite::backup::{Backup, StepResult};
+use rusqlite::backup::Backup;
 use rustix::fs::{CWD, RenameFlags};
 
 use crate::observer::{Observer, Progress, Unit};
 use crate::os::{FileIdentity, LeaseRefused, WriteLease};
-use crate::rebuild::connect;
 use crate::rebuild::error::{Doing, Named, RebuildErrorKind};
 use crate::rebuild::exclusive::ExclusiveDatabase;
 use crate::rebuild::place::sync_folder;
 use crate::rebuild::temporary::TemporaryFile;
 use crate::rebuild::{Step, Way};
+use crate::rebuild::{connect, pages};
 
 /// How long an `open(2)` that had looked the path up may take to arrive at the lease: it is a matter of microseconds unless its
 /// thread is stopped there.
 const ARRIVAL: Duration = Duration::from_millis(50);
-
-/// Pages copied back between two reports of progress.
-const PAGES_PER_STEP: i32 = 4096;
 
 /// How the new content took over.
 #[derive(Clone, Copy, Debug)]
@@ -220,26 +217,8 @@ fn copy_back(
 ) -> Result<u64, RebuildErrorKind> {
     let source = connect::resting(new.path()).doing("opening the new file")?;
     let backup = Backup::new(&source, locked.connection_mut()).doing("copying back")?;
-    loop {
-        let step = backup.step(PAGES_PER_STEP).doing("copying back")?;
-        let progress = backup.progress();
-        let pages = |count: std::ffi::c_int| u64::try_from(count).unwrap_or(0);
-        observer.progress(Progress {
-            phase: "copying back",
-            done: pages(progress.pagecount - progress.remaining),
-            total: Some(pages(progress.pagecount)),
-            unit: Unit::Rows,
-        });
-        if step == StepResult::Done {
-            break;
-        }
-        if step != StepResult::More {
-            return Err(RebuildErrorKind::InUse { holders: Named(Vec::new()) });
-        }
-        if observer.is_cancelled() {
-            return Err(RebuildErrorKind::Cancelled);
-        }
-    }
+    let busy = || RebuildErrorKind::InUse { holders: Named(Vec::new()) };
+    pages::copy_all(&backup, ("copying back", "copying back"), busy, observer)?;
     drop(backup);
     let log_growth = locked.log_growth();
     observer.reached(Step::CopiedBack.name());
