@@ -9,6 +9,7 @@ mod class;
 pub mod decide;
 mod decodable;
 mod edit;
+mod extents;
 mod facts;
 mod items;
 mod kept;

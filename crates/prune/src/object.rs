@@ -1,15 +1,18 @@
 //! Objects and arrays of a row as ranges of its bytes.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use headwater_wire::json::{Kind, Reader, Text};
 
+use crate::extents::{Ends, Extents};
 use crate::row_error::{RowError, RowErrorKind};
 
 /// A value of a row: where it stands and what it is.
 #[derive(Clone, Debug)]
 pub(crate) struct Value<'a> {
     data: &'a [u8],
+    extents: Rc<Extents>,
     pub(crate) kind: Kind,
     pub(crate) range: Range<usize>,
 }
@@ -27,13 +30,15 @@ pub(crate) struct Member<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Object<'a>(pub(crate) Vec<Member<'a>>);
 
-/// Reads `data` as one document, to its end.
+/// Reads `data` as one document, to its end. Looking into its values does not scan the long ones again.
 pub(crate) fn document(data: &[u8]) -> Result<Value<'_>, RowError> {
     let mut reader = Reader::new(data);
     let kind = reader.peek()?;
-    let range = reader.skip()?;
+    let start = reader.offset();
+    let extents = Rc::new(Extents::scan(&mut reader)?);
+    let range = start..reader.offset();
     reader.finish()?;
-    Ok(Value { data, kind, range })
+    Ok(Value { data, extents, kind, range })
 }
 
 impl<'a> Value<'a> {
@@ -48,17 +53,13 @@ impl<'a> Value<'a> {
             return Ok(None);
         }
         let mut reader = Reader::at(self.data, self.range.start);
+        let mut ends = self.extents.from(self.range.start + 1);
         let mut members = Vec::new();
         reader.begin_object()?;
         while let Some(key) = reader.next_member()? {
             let start = reader.entry_start();
-            let kind = reader.peek()?;
-            let range = reader.skip()?;
-            members.push(Member {
-                key,
-                range: start..range.end,
-                value: Value { data: self.data, kind, range },
-            });
+            let value = self.inner(&mut reader, &mut ends)?;
+            members.push(Member { key, range: start..value.range.end, value });
         }
         ensure_distinct(&members)?;
         Ok(Some(Object(members)))
@@ -70,14 +71,24 @@ impl<'a> Value<'a> {
             return Ok(None);
         }
         let mut reader = Reader::at(self.data, self.range.start);
+        let mut ends = self.extents.from(self.range.start + 1);
         let mut elements = Vec::new();
         reader.begin_array()?;
         while reader.next_element()? {
-            let kind = reader.peek()?;
-            let range = reader.skip()?;
-            elements.push(Value { data: self.data, kind, range });
+            elements.push(self.inner(&mut reader, &mut ends)?);
         }
         Ok(Some(elements))
+    }
+
+    /// The value inside this one that comes next, with `reader` moved over it.
+    fn inner(&self, reader: &mut Reader<'a>, ends: &mut Ends<'_>) -> Result<Value<'a>, RowError> {
+        let kind = reader.peek()?;
+        let start = reader.offset();
+        let range = match ends.of(start) {
+            Some(end) => reader.skip_to(end),
+            None => reader.skip()?,
+        };
+        Ok(Value { data: self.data, extents: Rc::clone(&self.extents), kind, range })
     }
 
     /// The text, where the value is a string.
@@ -139,7 +150,17 @@ impl<'a> Object<'a> {
     }
 }
 
+/// The most members that are compared pair by pair; more are sorted.
+const PAIRS_MAX: usize = 16;
+
 fn ensure_distinct(members: &[Member<'_>]) -> Result<(), RowError> {
+    if members.len() <= PAIRS_MAX && members.iter().all(|member| !member.key.is_escaped()) {
+        let is_repeated =
+            |at: usize| members[..at].iter().any(|other| other.key.raw() == members[at].key.raw());
+        if !(1..members.len()).any(is_repeated) {
+            return Ok(());
+        }
+    }
     let mut keys = members
         .iter()
         .map(|member| match member.key.decode() {
@@ -153,3 +174,6 @@ fn ensure_distinct(members: &[Member<'_>]) -> Result<(), RowError> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

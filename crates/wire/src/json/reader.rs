@@ -208,6 +208,15 @@ impl<'a> Reader<'a> {
         Ok(start..self.at)
     }
 
+    /// Moves from the start of the next value to `end`, its end as [`skip`](Self::skip) found it before, and answers its range. Nothing is
+    /// looked at again.
+    pub const fn skip_to(&mut self, end: usize) -> Range<usize> {
+        let start = self.at;
+        self.at = end;
+        self.fresh = false;
+        start..end
+    }
+
     fn skip_scalar(&mut self, kind: Kind) -> Result<(), JsonError> {
         self.at = match kind {
             Kind::String => {
