@@ -1,11 +1,12 @@
 //! What the tests need besides the Rust toolchain.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::stage::{exists, stage};
+use crate::stage::{exists, exists_in, stage};
 
 /// A program, and the package that has it on Debian and Ubuntu.
 struct Program {
@@ -14,7 +15,7 @@ struct Program {
     why: &'static str,
 }
 
-const PROGRAMS: [Program; 7] = [
+const PROGRAMS: [Program; 11] = [
     Program { name: "cc", package: "build-essential", why: "compiles the bundled SQLite" },
     Program { name: "git", package: "git", why: "OpenCode's projects are git repositories" },
     Program { name: "sqlite3", package: "sqlite3", why: "an independent reader of the databases" },
@@ -25,17 +26,21 @@ const PROGRAMS: [Program; 7] = [
     },
     Program { name: "npm", package: "npm", why: "fetches the real OpenCode (opencode-linux-x64)" },
     Program { name: "setpriv", package: "util-linux", why: "runs the program without permissions" },
+    Program { name: "prlimit", package: "util-linux", why: "runs the program with little memory" },
+    Program { name: "unshare", package: "util-linux", why: "runs the program on a small disk" },
     Program { name: "script", package: "bsdutils", why: "runs the program on a terminal" },
+    Program { name: "strace", package: "strace", why: "sees which sync comes before which change" },
+    Program { name: "kill", package: "procps", why: "interrupts the program" },
 ];
 
 /// Makes sure that every program is there: on Debian and Ubuntu as root by installing it, elsewhere by saying what to install.
 pub(crate) fn ensure() -> Result<()> {
-    let absent = missing();
+    let absent = missing(&path());
     if absent.is_empty() {
         return Ok(());
     }
     let installed = if is_debian() && is_root() && exists("apt-get") { install(&absent) } else { Ok(()) };
-    let absent = missing();
+    let absent = missing(&path());
     if absent.is_empty() {
         return Ok(());
     }
@@ -52,8 +57,12 @@ fn install(absent: &[&Program]) -> Result<()> {
     stage("packages", install.env("DEBIAN_FRONTEND", "noninteractive"))
 }
 
-fn missing() -> Vec<&'static Program> {
-    PROGRAMS.iter().filter(|program| !exists(program.name)).collect()
+fn path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_default()
+}
+
+fn missing(path: &OsStr) -> Vec<&'static Program> {
+    PROGRAMS.iter().filter(|program| !exists_in(path, program.name)).collect()
 }
 
 fn list(absent: &[&Program]) -> String {
@@ -63,7 +72,8 @@ fn list(absent: &[&Program]) -> String {
 }
 
 fn advice(absent: &[&Program]) -> String {
-    let packages: Vec<_> = absent.iter().map(|program| program.package).collect();
+    let mut packages: Vec<_> = absent.iter().map(|program| program.package).collect();
+    packages.dedup();
     format!(
         "Debian, Ubuntu: sudo apt-get install {}\nFedora, Arch, macOS: the packages that hold the programs named above",
         packages.join(" ")
@@ -85,9 +95,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_program_is_named_with_its_package_and_reason() {
-        let absent = [&PROGRAMS[3]];
-        assert!(list(&absent).contains("node"), "{}", list(&absent));
-        assert!(advice(&absent).contains("apt-get install nodejs"), "{}", advice(&absent));
+    fn every_program_that_is_hidden_is_named_with_its_package_and_reason() {
+        let path = path();
+        assert_eq!(missing(&path).len(), 0, "{}", list(&missing(&path)));
+        assert_eq!(missing(OsStr::new("")).len(), PROGRAMS.len());
+        for program in &PROGRAMS {
+            let absent = [program];
+            let (listed, advised) = (list(&absent), advice(&absent));
+            assert!(listed.contains(program.name) && listed.contains(program.why), "{listed}");
+            assert!(advised.contains(&format!("apt-get install {}\n", program.package)), "{advised}");
+        }
+    }
+
+    #[test]
+    fn a_package_that_holds_several_programs_is_named_once() {
+        let absent: Vec<_> = PROGRAMS.iter().filter(|program| program.package == "util-linux").collect();
+        assert!(absent.len() > 1 && advice(&absent).contains("install util-linux\n"), "{}", advice(&absent));
     }
 }

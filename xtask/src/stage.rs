@@ -1,5 +1,6 @@
 //! Running other programs, one stage after the other, with the time each took.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Instant;
@@ -36,8 +37,12 @@ pub(crate) fn status(command: &mut Command) -> Result<ExitStatus> {
 
 /// Whether a program of this name can be run.
 pub(crate) fn exists(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    exists_in(&std::env::var_os("PATH").unwrap_or_default(), program)
+}
+
+/// Whether a program of this name is in a folder of `path`.
+pub(crate) fn exists_in(path: &OsStr, program: &str) -> bool {
+    std::env::split_paths(path).any(|folder| folder.join(program).is_file())
 }
 
 fn shown(command: &Command) -> String {

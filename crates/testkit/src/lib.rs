@@ -32,4 +32,5 @@ pub mod program;
 pub mod random;
 pub mod rows;
 pub mod sqlite3;
+pub mod trace;
 pub mod wait;

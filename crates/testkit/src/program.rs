@@ -16,7 +16,7 @@ pub fn find(name: &str, packages: &str) -> PathBuf {
 /// # Panics
 /// If it is not installed.
 pub fn node() -> PathBuf {
-    find("node", "package nodejs on Debian and Ubuntu, version 20 or newer")
+    find("node", "package nodejs on Debian and Ubuntu, version 18 or newer")
 }
 
 /// The package manager of the JavaScript runtime.

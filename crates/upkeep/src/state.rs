@@ -126,7 +126,8 @@ impl StateFile {
         create_empty(path)?;
         let connection = open_connection(path)?;
         connection.busy_timeout(Duration::from_secs(5))?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
+        // FULL leaves the end of the journal, which is the commit, to the next sync of the folder.
+        connection.pragma_update(None, "synchronous", "EXTRA")?;
         connection.pragma_update(None, "trusted_schema", false)?;
         let mut state = Self { connection, path: path.to_owned() };
         state.ensure_schema()?;
@@ -180,7 +181,7 @@ fn create_empty(path: &Path) -> Result<(), StateErrorKind> {
     if let Some(folder) = folder
         && !folder.exists()
     {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        create_folder(folder)?;
     }
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(file) => {
@@ -197,6 +198,18 @@ fn create_empty(path: &Path) -> Result<(), StateErrorKind> {
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Creates a folder with those above it, each on the disk: what is synced in a folder whose name is lost is lost too.
+fn create_folder(folder: &Path) -> io::Result<()> {
+    let is_missing = |above: &&Path| !above.as_os_str().is_empty() && !above.exists();
+    let missing: Vec<&Path> = folder.ancestors().take_while(is_missing).collect();
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    for name in missing.iter().rev() {
+        let above = name.parent().filter(|above| !above.as_os_str().is_empty());
+        File::open(above.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
 }
 
 #[expect(

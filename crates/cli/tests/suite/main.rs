@@ -8,6 +8,7 @@
 mod bad_input;
 mod changing;
 mod documents;
+mod durability;
 mod export;
 mod files;
 mod folder;

@@ -17,7 +17,7 @@ pub const VERSION: &str = "1.18.34";
 /// If it cannot be had, or is of another version; the message names what is missing.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| installed(&cache()))
+    BINARY.get_or_init(|| installed(&cache(), program::npm))
 }
 
 fn cache() -> PathBuf {
@@ -25,7 +25,7 @@ fn cache() -> PathBuf {
     set.map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-cache"), PathBuf::from)
 }
 
-fn installed(cache: &Path) -> PathBuf {
+fn installed(cache: &Path, npm: impl FnOnce() -> PathBuf) -> PathBuf {
     let platform = (std::env::consts::OS, std::env::consts::ARCH);
     assert_eq!(
         platform,
@@ -39,7 +39,7 @@ fn installed(cache: &Path) -> PathBuf {
     let folder = cache.join(format!("opencode-{VERSION}"));
     let binary = folder.join("node_modules").join(PACKAGE).join("bin/opencode");
     if !binary.exists() {
-        install(cache, &folder);
+        install(cache, &folder, &npm());
     }
     assert!(
         binary.exists(),
@@ -57,14 +57,14 @@ fn installed(cache: &Path) -> PathBuf {
 }
 
 /// Installs beside the final place and renames, so that a killed run leaves nothing half done under the final name.
-fn install(cache: &Path, folder: &Path) {
+fn install(cache: &Path, folder: &Path, npm: &Path) {
     let part = cache.join(format!("opencode-{VERSION}.part"));
     if part.exists() {
         fs::remove_dir_all(&part).expect("remove an unfinished installation");
     }
     fs::create_dir(&part).expect("make the folder of the installation");
     let package = format!("{PACKAGE}@{VERSION}");
-    let output = Command::new(program::npm())
+    let output = Command::new(npm)
         .args([
             "install",
             "--no-save",
@@ -84,4 +84,36 @@ fn install(cache: &Path, folder: &Path) {
         "the tests need the real OpenCode, and `npm install {package}` failed: {errors}"
     );
     fs::rename(&part, folder).expect("move the installation to its place");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// What a test that needs OpenCode says where `npm` is this script.
+    fn told_with_npm(script: &str) -> String {
+        let cache = tempfile::tempdir().unwrap();
+        let npm = cache.path().join("npm");
+        fs::write(&npm, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&npm, fs::Permissions::from_mode(0o755)).unwrap();
+        let folder = cache.path().to_owned();
+        let panic = std::panic::catch_unwind(move || installed(&folder, || npm)).unwrap_err();
+        panic.downcast_ref::<String>().cloned().unwrap()
+    }
+
+    #[test]
+    fn a_package_that_cannot_be_had_fails_the_test_and_is_named() {
+        let told = told_with_npm("echo 'E404 not found' >&2; exit 1");
+        assert!(told.contains("opencode-linux-x64@1.18.34") && told.contains("E404 not found"), "{told}");
+        let told = told_with_npm("exit 0");
+        assert!(told.contains("opencode-linux-x64@1.18.34 holds no bin/opencode"), "{told}");
+        let fake = "for to; do :; done; while [ $# -gt 1 ]; do [ \"$1\" = --prefix ] && to=$2; shift; done\n\
+                    mkdir -p \"$to/node_modules/opencode-linux-x64/bin\"\n\
+                    printf '#!/bin/sh\\necho 9.9.9\\n' > \"$to/node_modules/opencode-linux-x64/bin/opencode\"\n\
+                    chmod +x \"$to/node_modules/opencode-linux-x64/bin/opencode\"";
+        let told = told_with_npm(fake);
+        assert!(told.contains("9.9.9") && told.contains("1.18.34"), "{told}");
+    }
 }

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &[impl AsRef<OsStr>], input: &[u8]) -> Output {
         .spawn();
     let mut child = match child {
         Ok(child) => child,
-        Err(error) => panic!("node (Node.js 20 or newer) is needed for this test and cannot be run: {error}"),
+        Err(error) => panic!("node (Node.js 18 or newer) is needed for this test and cannot be run: {error}"),
     };
     let mut stdin = child.stdin.take().expect("the input is piped");
     let input = input.to_vec();
