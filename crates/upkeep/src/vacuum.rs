@@ -48,7 +48,7 @@ pub enum NothingFreed {
 pub struct VacuumReport {
     /// The database, symlinks resolved.
     pub path: PathBuf,
-    /// Bytes of the file before.
+    /// Bytes of the file before, with its log merged.
     pub bytes_before: ByteCount,
     /// Bytes of the file after, with its log merged.
     pub bytes_after: ByteCount,
@@ -109,7 +109,8 @@ fn vacuum_locked(
         1 => AutoVacuum::Full,
         _ => AutoVacuum::Incremental,
     };
-    let bytes_before = file_bytes(locked)?;
+    // With the log merged, which may hold more than the file.
+    let bytes_before = file_bytes(locked)?.max(pages.saturating_mul(page_bytes));
     if options.incremental {
         step_through(db, "PRAGMA incremental_vacuum")?;
     } else {
@@ -151,7 +152,7 @@ fn vacuum_locked(
     })
 }
 
-/// The size that the file has, or will have once the log is merged.
+/// The size that the file has.
 fn file_bytes(locked: &ExclusiveDatabase) -> Result<u64, RebuildErrorKind> {
     fs::metadata(locked.file().path()).map(|found| found.len()).doing("looking at the database")
 }
@@ -201,6 +202,21 @@ mod tests {
         assert_eq!(Folder::of(folder.path()).names(), ["opencode.db"]);
         let db = fixture::connect(&path);
         assert_eq!(db.query_row("SELECT count(*) FROM part", [], |row| row.get::<_, i64>(0)).unwrap(), 20);
+    }
+
+    #[test]
+    fn pages_that_are_in_the_log_alone_count_as_freed() {
+        let (_folder, path) = sample(0);
+        run(&path, VacuumOptions::default(), &Unobserved).unwrap();
+        let mut server = OtherProcess::open(&path);
+        assert_eq!(server.run("PRAGMA wal_autocheckpoint = 0"), "ok");
+        let ballast =
+            "CREATE TABLE ballast (x); INSERT INTO ballast VALUES (zeroblob(900000)); DROP TABLE ballast";
+        assert_eq!(server.run(ballast), "ok");
+        server.kill();
+        let report = run(&path, VacuumOptions::default(), &Unobserved).unwrap();
+        assert!(report.bytes_freed.get() >= 900_000, "{report:?}");
+        assert_eq!(report.nothing_freed, None);
     }
 
     #[test]
