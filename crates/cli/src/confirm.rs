@@ -4,13 +4,14 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use crate::app::App;
 use crate::failure::Failure;
+use crate::output::Output;
 use crate::status::Status;
 
 /// Lets the command go on only with `--yes`, or where a person at a terminal answers yes to `question`.
 ///
 /// The plan must be written before. Where nobody reads it any more, the command must not go on either.
 pub(crate) fn confirm(app: &mut App, yes: bool, question: &str) -> Result<(), Failure> {
-    app.out.flush().map_err(unread)?;
+    ensure_read(&mut app.out)?;
     if yes {
         return Ok(());
     }
@@ -28,6 +29,11 @@ pub(crate) fn confirm(app: &mut App, yes: bool, question: &str) -> Result<(), Fa
             Err(Failure::new(Status::Other, "not-confirmed", message))
         }
     }
+}
+
+/// Hands the plan to its reader, before a command that `--yes` has confirmed goes on.
+pub(crate) fn ensure_read(out: &mut Output) -> Result<(), Failure> {
+    out.flush().map_err(unread)
 }
 
 /// The failure of a command whose plan could not be written: unlike a list that nobody reads to its end, this is not done.

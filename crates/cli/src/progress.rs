@@ -58,6 +58,11 @@ impl Watch {
         }
     }
 
+    /// Takes the bar off the terminal while `write` writes there.
+    pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.bar.suspend(write)
+    }
+
     fn is_due(&self) -> bool {
         self.is_terminal && !self.has_ended.load(Ordering::Relaxed) && self.begun.elapsed() >= PATIENCE
     }

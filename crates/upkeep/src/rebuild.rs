@@ -67,6 +67,9 @@ pub struct RebuildOptions {
     pub confirmed: Option<Plan>,
 }
 
+/// Is told the plan under the lock and what it needs before anything is written. An answer of false cancels the rebuild.
+pub type OnPlan<'a> = dyn Fn(&Plan, &Forecast) -> bool + 'a;
+
 /// Rewrites the database at `path` without what `selection` takes. Nobody may have it open.
 ///
 /// # Errors
@@ -75,6 +78,21 @@ pub fn run(
     path: &Path,
     selection: &Selection,
     options: &RebuildOptions,
+    observer: &dyn Observer,
+) -> Result<RebuildReport, RebuildError> {
+    run_showing(path, selection, options, &|_, _| true, observer)
+}
+
+/// As [`run`], and shows `on_plan` what is about to be done: who has confirmed beforehand needs no plan of its own, which would cost as
+/// much as the one under the lock.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_showing(
+    path: &Path,
+    selection: &Selection,
+    options: &RebuildOptions,
+    on_plan: &OnPlan<'_>,
     observer: &dyn Observer,
 ) -> Result<RebuildReport, RebuildError> {
     let planner = |db: &Connection, schema: &Schema| {
@@ -86,7 +104,7 @@ pub fn run(
             }
         })
     };
-    let rebuild = Rebuild { options, planner: &planner, rewriter: &rewrite::ByClass, observer };
+    let rebuild = Rebuild { options, planner: &planner, on_plan, rewriter: &rewrite::ByClass, observer };
     rebuild.run(path).map_err(|kind| kind.at(path))
 }
 
@@ -97,6 +115,7 @@ type Planner<'a> = dyn Fn(&Connection, &Schema) -> Result<Plan, RebuildErrorKind
 struct Rebuild<'a> {
     options: &'a RebuildOptions,
     planner: &'a Planner<'a>,
+    on_plan: &'a OnPlan<'a>,
     rewriter: &'a dyn Rewriter,
     observer: &'a dyn Observer,
 }
@@ -138,6 +157,9 @@ impl Rebuild<'_> {
             return Err(RebuildErrorKind::PlanChanged);
         }
         let forecast = Forecast::of(source, locked.file(), &plan)?;
+        if !(self.on_plan)(&plan, &forecast) {
+            return Err(RebuildErrorKind::Cancelled);
+        }
         forecast.ensure_worthwhile(self.options.force)?;
         forecast.ensure_room(self.options.in_place)?;
         phases.plan = meter.lap();

@@ -1,15 +1,20 @@
 //! `headwater rebuild`: a large file becomes a small one, offline.
 
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+
 use headwater_upkeep::ReadDatabase;
 use headwater_upkeep::plan::{self, Plan, Selection};
-use headwater_upkeep::rebuild::{self, Forecast, RebuildError, RebuildErrorKind, RebuildOptions};
+use headwater_upkeep::rebuild::{
+    self, Forecast, RebuildError, RebuildErrorKind, RebuildOptions, RebuildReport,
+};
 use serde::Serialize;
 
 use crate::app::App;
 use crate::args::confirm::ConfirmArgs;
 use crate::args::selection::{ClassArgs, ReachArgs, SessionArgs, selection};
 use crate::clock;
-use crate::confirm::confirm;
+use crate::confirm::{confirm, ensure_read};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Watch;
@@ -53,27 +58,57 @@ struct Planned<'a> {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     let selection = selection(&args.classes.classes, &args.sessions, args.reach, clock::now())?;
     let path = app.database()?;
-    let (plan, forecast) = look(&selection, app)?;
-    if app.out.is_json() {
-        app.out.item("plan", &Planned { plan: PlanView::from(&plan), forecast })?;
+    let mut options = RebuildOptions { force: args.force, in_place: args.in_place, confirmed: None };
+    if args.confirm.yes {
+        // What is no database of OpenCode's is refused before a lock is asked for.
+        ReadDatabase::open(&path)?.finish()?;
     } else {
-        show(&plan, &forecast, args.in_place, &mut app.out)?;
+        options.confirmed = Some(ask(args, &selection, &path, app)?);
     }
-    let at = |kind: RebuildErrorKind| Failure::from(RebuildError { path: path.clone(), kind });
-    forecast.ensure_worthwhile(args.force).map_err(at)?;
-    forecast.ensure_room(args.in_place).map_err(at)?;
-    confirm(app, args.confirm.yes, "Rebuild the database?")?;
-    let options = RebuildOptions { force: args.force, in_place: args.in_place, confirmed: Some(plan) };
-    let watch = Watch::new(app.cancel.clone());
-    let rebuilt = rebuild::run(&path, &selection, &options, &watch);
-    watch.end();
-    let report = rebuilt?;
+    let report = rebuild(&path, &selection, &options, app)?;
     if app.out.is_json() {
         app.out.result(Status::Done, &report)?;
     } else {
         rebuilt::show(&report, &mut app.out)?;
     }
     Ok(Status::Done)
+}
+
+/// Shows the plan and asks. A rebuild that `--yes` has confirmed skips this: its plan is made and shown once, under the lock.
+fn ask(args: &Args, selection: &Selection, path: &Path, app: &mut App) -> Result<Plan, Failure> {
+    let (plan, forecast) = look(selection, app)?;
+    show(&plan, &forecast, args.in_place, &mut app.out)?;
+    let at = |kind: RebuildErrorKind| Failure::from(RebuildError { path: path.to_owned(), kind });
+    forecast.ensure_worthwhile(args.force).map_err(at)?;
+    forecast.ensure_room(args.in_place).map_err(at)?;
+    confirm(app, false, "Rebuild the database?")?;
+    Ok(plan)
+}
+
+fn rebuild(
+    path: &Path,
+    selection: &Selection,
+    options: &RebuildOptions,
+    app: &mut App,
+) -> Result<RebuildReport, Failure> {
+    let watch = Watch::new(app.cancel.clone());
+    let out = RefCell::new(&mut app.out);
+    let unshown = Cell::new(None);
+    let on_plan = |plan: &Plan, forecast: &Forecast| {
+        if options.confirmed.is_some() {
+            return true;
+        }
+        let mut out = out.borrow_mut();
+        let shown = watch
+            .aside(|| show(plan, forecast, options.in_place, &mut out).and_then(|()| ensure_read(&mut out)));
+        shown.map_err(|failure| unshown.set(Some(failure))).is_ok()
+    };
+    let rebuilt = rebuild::run_showing(path, selection, options, &on_plan, &watch);
+    watch.end();
+    match unshown.take() {
+        Some(failure) => Err(failure),
+        None => Ok(rebuilt?),
+    }
 }
 
 /// The plan and what it needs. The database is closed again, because the rebuild must be alone with it.
@@ -91,6 +126,9 @@ fn look(selection: &Selection, app: &App) -> Result<(Plan, Forecast), Failure> {
 }
 
 fn show(plan: &Plan, forecast: &Forecast, in_place: bool, out: &mut Output) -> Result<(), Failure> {
+    if out.is_json() {
+        return out.item("plan", &Planned { plan: PlanView::from(plan), forecast: *forecast });
+    }
     if !plan.totals.is_empty() {
         plan_view::show(plan, out)?;
         out.line("")?;

@@ -300,13 +300,41 @@ fn a_deleted_log_in_use_is_refused() {
 }
 
 #[test]
+fn a_plan_that_is_declined_under_the_lock_changes_nothing() {
+    let sample = Sample::new();
+    let (options, rewriter) = (RebuildOptions::default(), &super::sample::Shorten);
+    let observer = &crate::observer::Unobserved;
+    let planner = |db: &rusqlite::Connection, _: &crate::schema::Schema| Ok(super::sample::plan(db));
+    let before = fs::read(&sample.path).unwrap();
+    let seen = Cell::new(0);
+    let on_plan = |plan: &crate::plan::Plan, forecast: &crate::rebuild::Forecast| {
+        seen.set(plan.fates.len() as u64 * forecast.bytes_before.get());
+        false
+    };
+    let declined = crate::rebuild::Rebuild {
+        options: &options,
+        planner: &planner,
+        on_plan: &on_plan,
+        rewriter,
+        observer,
+    }
+    .run(&sample.path)
+    .unwrap_err();
+    assert!(matches!(declined, RebuildErrorKind::Cancelled), "{declined}");
+    assert!(seen.get() > 0);
+    assert!(fs::read(&sample.path).unwrap() == before);
+    assert_eq!(sample.names(), ["opencode.db"]);
+}
+
+#[test]
 fn a_database_without_anything_to_gain_is_left_alone() {
     let sample = Sample::new();
     let options = RebuildOptions::default();
     let planner = |_: &rusqlite::Connection, _: &crate::schema::Schema| Ok(crate::plan::Plan::default());
     let run = |options: &RebuildOptions| {
         let observer = &crate::observer::Unobserved;
-        crate::rebuild::Rebuild { options, planner: &planner, rewriter: &super::sample::Shorten, observer }
+        let rewriter = &super::sample::Shorten;
+        crate::rebuild::Rebuild { options, planner: &planner, on_plan: &|_, _| true, rewriter, observer }
             .run(&sample.path)
     };
     let before = fs::read(&sample.path).unwrap();

@@ -74,7 +74,7 @@ pub(super) fn rebuild(
     observer: &dyn Observer,
 ) -> Result<RebuildReport, RebuildErrorKind> {
     let planner = |db: &Connection, _: &crate::schema::Schema| Ok(plan(db));
-    Rebuild { options, planner: &planner, rewriter: &Shorten, observer }.run(path)
+    Rebuild { options, planner: &planner, on_plan: &|_, _| true, rewriter: &Shorten, observer }.run(path)
 }
 
 fn fill(db: &Connection) {
