@@ -57,6 +57,10 @@ use scan::Scanner;
 /// Threads, each with a connection of its own. The disk or the page cache bounds a search beyond two.
 const THREADS: usize = 2;
 
+/// Page cache of each thread's connection in KiB. A pass over all rows needs no page twice, and pages that stay in the processor's own
+/// cache are copied faster: with 8 MiB the same pass takes a fifth more time.
+const CACHE_KIB: i64 = 512;
+
 /// Hits that a thread collects before it hands them over.
 const HITS_HELD_MAX: usize = 256;
 
@@ -134,6 +138,9 @@ struct Worker<'a> {
 impl Worker<'_> {
     fn work(&self) {
         let connection = self.database.connection();
+        if let Err(error) = connection.pragma_update(None, "cache_size", -CACHE_KIB) {
+            return self.fail(error);
+        }
         let scanner = Scanner::new(
             connection,
             self.database.schema(),

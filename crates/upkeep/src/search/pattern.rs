@@ -26,13 +26,29 @@ pub(super) enum Spelling {
 /// The byte values that one position of a rigid run may have, sorted.
 type ByteSet = Vec<u8>;
 
-/// An anchor: a position of the run whose byte has one of two values.
+/// An anchor: a position of the run, and what its byte has in common with every other that may stand there. One comparison tells, for
+/// the cases of a letter differ in one bit; a byte that passes need not be one of the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Anchor {
     /// Offset in the run.
     pub(super) offset: usize,
-    /// Either value; both the same where only one is possible.
-    pub(super) values: [u8; 2],
+    /// The bits in which the bytes of the set differ.
+    pub(super) ignored: u8,
+    /// Any byte of the set with those bits set.
+    pub(super) value: u8,
+}
+
+impl Anchor {
+    fn new(offset: usize, set: &[u8]) -> Self {
+        let any = set.iter().fold(0, |any, byte| any | byte);
+        let all = set.iter().fold(u8::MAX, |all, byte| all & byte);
+        Self { offset, ignored: any & !all, value: any }
+    }
+
+    /// How often a byte passes, roughly.
+    fn cost(self) -> u32 {
+        (0..=u8::MAX).filter(|byte| byte | self.ignored == self.value).map(rank).sum()
+    }
 }
 
 /// The longest useful stretch of a query whose every position has a known set of bytes.
@@ -140,14 +156,8 @@ fn with_anchors(positions: Vec<ByteSet>) -> Option<(u32, Run)> {
     let usable: Vec<(Anchor, u32)> = positions
         .iter()
         .enumerate()
-        .filter_map(|(offset, set)| {
-            let values = match set.as_slice() {
-                [one] => [*one, *one],
-                [one, two] => [*one, *two],
-                _ => return None,
-            };
-            Some((Anchor { offset, values }, set.iter().map(|&byte| rank(byte)).sum()))
-        })
+        .map(|(offset, set)| Anchor::new(offset, set))
+        .map(|anchor| (anchor, anchor.cost()))
         .collect();
     let mut best: Option<(u32, [Anchor; 2])> = None;
     for (first, &(a, rank_a)) in usable.iter().enumerate() {
@@ -200,6 +210,18 @@ mod tests {
         let found = pattern("ksß-quartz", Spelling::Json);
         assert_eq!(found.alarms.len(), ALARMS_MAX);
         assert_eq!(found.run.unwrap().positions.len(), "-quartz".len());
+    }
+
+    #[test]
+    fn every_byte_of_a_position_passes_its_anchor() {
+        for query in ["k", "cargo", "ÿ", "σ", "θ", "д", "ǆ", "圧縮", "1/2", "\u{1f600}x"] {
+            let run = pattern(query, Spelling::Json).run.expect(query);
+            for anchor in run.anchors {
+                for byte in &run.positions[anchor.offset] {
+                    assert_eq!(byte | anchor.ignored, anchor.value, "{query}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -38,20 +38,18 @@ impl Pattern {
             else {
                 break;
             };
-            let mut marks = [0_u8; BLOCK];
-            for lane in 0..BLOCK {
-                let is_first =
-                    u8::from(here[lane] == first.values[0]) | u8::from(here[lane] == first.values[1]);
-                let is_second =
-                    u8::from(far[lane] == second.values[0]) | u8::from(far[lane] == second.values[1]);
+            let mark = |lane: usize| {
+                let is_first = u8::from(here[lane] | first.ignored == first.value);
+                let is_second = u8::from(far[lane] | second.ignored == second.value);
                 let mut mark = is_first & is_second;
                 for alarm in alarms {
                     mark |= u8::from(here[lane] == alarm[0]) & u8::from(next[lane] == alarm[1]);
                 }
-                marks[lane] = mark;
-            }
-            if marks.iter().fold(0, |any, mark| any | mark) != 0
-                && let Some(found) = self.first_marked(run, bytes, at, &marks)
+                mark
+            };
+            // Nearly all blocks have no mark: where the marks are is computed for the others only.
+            if (0..BLOCK).fold(0, |any, lane| any | mark(lane)) != 0
+                && let Some(found) = self.first_marked(run, bytes, at, &std::array::from_fn(mark))
             {
                 return Some(found);
             }

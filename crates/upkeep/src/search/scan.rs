@@ -8,6 +8,7 @@ use rusqlite::{Connection, MAIN_DB, Row};
 
 use crate::observer::Observer;
 use crate::schema::Schema;
+use crate::survey::byte_length;
 
 use super::extract::{self, RowHits};
 use super::field::{Field, Origin};
@@ -68,16 +69,22 @@ impl<'a> Scanner<'a> {
         std::mem::take(&mut self.totals)
     }
 
-    /// Searches one row of a statement of [`Table`]: rowid, bytes, text.
+    /// Searches one row of a statement of [`Table`]: rowid, text.
     pub(crate) fn row(&mut self, table: &Table, row: &Row<'_>) -> rusqlite::Result<Vec<Hit>> {
         let rowid = row.get(0)?;
-        let bytes: u64 = row.get::<_, Option<i64>>(1)?.and_then(|bytes| bytes.try_into().ok()).unwrap_or(0);
+        let text = row.get_ref(1)?;
+        let bytes = match text {
+            ValueRef::Text(data) | ValueRef::Blob(data) => data.len() as u64,
+            // No text, or more than is read at once.
+            ValueRef::Null => self.bytes(table, rowid)?,
+            ValueRef::Integer(_) | ValueRef::Real(_) => 0,
+        };
         self.totals.rows_scanned += 1;
         self.totals.bytes_scanned += bytes;
         if table.source == Source::Session {
-            return self.title(table, rowid, bytes, row.get_ref(2)?);
+            return self.title(table, rowid, bytes, text);
         }
-        let looked = match row.get_ref(2)? {
+        let looked = match text {
             ValueRef::Text(data) | ValueRef::Blob(data) => self.whole(table, rowid, data)?,
             ValueRef::Null if bytes > 0 => self.huge(table, rowid)?,
             ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => (None, Looked::Unreadable),
@@ -90,6 +97,11 @@ impl<'a> Scanner<'a> {
             }
             (identity, Looked::Found(found)) => self.label(table, rowid, identity, found),
         }
+    }
+
+    fn bytes(&self, table: &Table, rowid: i64) -> rusqlite::Result<u64> {
+        let mut statement = self.connection.prepare_cached(&table.bytes())?;
+        statement.query_row([rowid], |row| byte_length(row, 0))
     }
 
     fn whole(

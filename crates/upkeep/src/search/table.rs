@@ -93,7 +93,7 @@ impl Table {
         )
     }
 
-    /// Rows from `?1` to `?2`: rowid, bytes, and the text unless it is too large to be read at once.
+    /// Rows from `?1` to `?2`: rowid, and the text; NULL where it is too large to be read at once.
     pub(crate) fn range(&self, descending: bool) -> String {
         let direction = if descending { "DESC" } else { "ASC" };
         format!("{} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid {direction}", self.select())
@@ -111,9 +111,13 @@ impl Table {
     fn select(&self) -> String {
         let (name, column) = (self.name, self.column);
         format!(
-            "SELECT rowid, octet_length({column}), CASE WHEN octet_length({column}) <= {WHOLE_ROW_BYTES_MAX} THEN {column} END \
-             FROM {name}"
+            "SELECT rowid, CASE WHEN octet_length({column}) <= {WHOLE_ROW_BYTES_MAX} THEN {column} END FROM {name}"
         )
+    }
+
+    /// Bytes of the text of row `?1`, 0 where it has none.
+    pub(crate) fn bytes(&self) -> String {
+        format!("SELECT coalesce(octet_length({}), 0) FROM {} WHERE rowid = ?1", self.column, self.name)
     }
 
     /// What row `?1` is: id, message, session, row type, time.
