@@ -84,11 +84,11 @@ macro_rules! id {
 }
 
 id!(
-    /// Id of a session (`ses_…` in OpenCode), in either layout.
+    /// Id of a session (`ses_…` in OpenCode, in either layout), or of a session of the conversation store.
     SessionId
 );
 id!(
-    /// Id of a message (`msg_…`): a row of `message` (1.x) or `session_message` (2.x).
+    /// Id of a message (`msg_…`): a row of `message` (1.x), `session_message` (2.x) or `task_session_messages` (conversation store).
     MessageId
 );
 id!(
@@ -98,6 +98,18 @@ id!(
 id!(
     /// Id of an event row (`evt_…`).
     EventId
+);
+id!(
+    /// Id of a turn: one prompt and what the agent did for it (conversation store only).
+    TurnId
+);
+id!(
+    /// Id of a task, which owns sessions (conversation store only).
+    TaskId
+);
+id!(
+    /// Id of a workspace, which owns tasks (conversation store only).
+    WorkspaceId
 );
 id!(
     /// Id of a project: hash of the repository's root commit, or `global` (fact A1).

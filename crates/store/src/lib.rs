@@ -1,0 +1,28 @@
+#![forbid(unsafe_code)]
+//! What a conversation store can do, and the rules that every backend shares.
+//!
+//! The rows of sessions, messages and turns are the only truth. A [`ConversationSource`] reads them a page at a time, each page at one
+//! revision; a [`ConversationWriter`] changes them, one transaction for each [`Batch`], and answers with [receipts](headwater_model::conversation::Receipt)
+//! that were captured inside that transaction. What the rules are that do not depend on a database (which turns are visible, which
+//! tools are pending, what a patch does to metadata) is in [`rules`]; what a backend has to do beyond them is held by the suite in
+//! [`conformance`], which also runs a naive model in memory beside each backend.
+//!
+//! No SQL, file, socket or clock: time comes with each batch.
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod error;
+mod page;
+pub mod rules;
+mod source;
+mod write;
+mod writer;
+
+pub use error::{BadMutation, ReadError, ReadErrorKind, Retry, WriteError, WriteErrorKind};
+pub use page::{Page, PageLimit, PageLimitError, PageQuery, Sort};
+pub use source::ConversationSource;
+pub use write::{
+    Batch, ContentLimit, MessagePatch, MetadataChange, Mutation, NewMessage, NewSession, NewTurn, TurnPatch,
+    Written,
+};
+pub use writer::ConversationWriter;
