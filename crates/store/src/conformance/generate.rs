@@ -23,18 +23,45 @@ pub enum Step {
     DeleteSession(SessionId),
     /// Records of a session change.
     Apply(Batch),
+    /// The same, with the offset of each append set to the length that its message has.
+    ApplyAtEnd(Batch),
 }
 
-/// Sequences of `length` steps; they begin with two tasks and two sessions.
+/// Sequences of `length` steps; they begin with two tasks and two sessions, each with a turn and two messages.
 pub fn steps(length: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
-    let begin = |number: usize| {
-        let task = task_of(number);
-        let session =
-            NewSession { id: session_of(number), task: task.clone(), name: String::new(), at: time_of(0) };
-        [Step::CreateTask(task), Step::CreateSession(session)]
-    };
     vec(step(), length)
         .prop_map(move |steps| [begin(0), begin(1)].into_iter().flatten().chain(steps).collect())
+}
+
+fn begin(number: usize) -> [Step; 3] {
+    let (task, session, at) = (task_of(number), session_of(number), time_of(0));
+    let turn = turn_of(number * 2);
+    let message = |offset: usize, author| {
+        Mutation::CreateMessage(NewMessage {
+            id: message_of(number * 3 + offset),
+            turn: turn.clone(),
+            author,
+            author_id: String::new(),
+            kind: "tool_call".into(),
+            content: "a".into(),
+            requests_input: false,
+            metadata: r#"{"tool_call_id":"c1"}"#.into(),
+            created_at: None,
+        })
+    };
+    let new_turn = NewTurn {
+        id: turn.clone(),
+        execution_profile_id: String::new(),
+        route_generation: 0,
+        metadata: r#"{"prompt_dispatch_pending":true}"#.into(),
+        started_at: None,
+    };
+    let mutations = vec![Mutation::CreateTurn(new_turn), message(0, Author::Agent), message(1, Author::User)];
+    [
+        Step::CreateTask(task.clone()),
+        Step::CreateSession(NewSession { id: session.clone(), task, name: String::new(), at }),
+        Step::Apply(Batch { session, at, mutations }),
+    ]
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -44,40 +71,58 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (session(), task(), time())
             .prop_map(|(id, task, at)| Step::CreateSession(NewSession { id, task, name: "a name".into(), at })),
         1 => session().prop_map(Step::DeleteSession),
-        24 => batch().prop_map(Step::Apply),
+        8 => batch().prop_map(Step::Apply),
+        40 => batch().prop_map(Step::ApplyAtEnd),
     ]
 }
 
 fn batch() -> impl Strategy<Value = Batch> {
-    (session(), time(), vec(mutation(), 0..5)).prop_map(|(session, at, mutations)| Batch {
-        session,
-        at,
-        mutations,
+    sessions().prop_flat_map(|number| {
+        // Mostly one mutation: the more there are, the likelier one is refused and takes the others with it.
+        let mutations = prop_oneof![6 => vec(mutation(number), 1), 3 => vec(mutation(number), 0..5)];
+        (time(), mutations).prop_map(move |(at, mutations)| Batch {
+            session: session_of(number),
+            at,
+            mutations,
+        })
     })
 }
 
-fn mutation() -> impl Strategy<Value = Mutation> {
+/// A mutation in the session `number`, mostly of records that belong to it.
+fn mutation(number: usize) -> impl Strategy<Value = Mutation> {
+    let (message, turn) = (message(number), turn(number));
+    let elsewhere = sessions().prop_flat_map(|to| (Just(session_of(to)), self::turn(to)));
     prop_oneof![
-        5 => new_message().prop_map(Mutation::CreateMessage),
-        4 => new_turn().prop_map(Mutation::CreateTurn),
-        3 => (message(), 0_u64..12, text())
+        5 => new_message(number).prop_map(Mutation::CreateMessage),
+        3 => new_turn(number).prop_map(Mutation::CreateTurn),
+        3 => (message.clone(), 0_u64..12, text())
             .prop_map(|(message, offset_bytes, text)| Mutation::AppendContent { message, offset_bytes, text }),
-        2 => (message(), message_patch()).prop_map(|(message, patch)| Mutation::UpdateMessage { message, patch }),
-        2 => (message(), message_patch()).prop_map(|(message, patch)| Mutation::UpdateTool { message, patch }),
-        1 => (message(), text()).prop_map(|(message, status)| Mutation::Resolve { message, status }),
-        1 => (message(), session(), turn())
-            .prop_map(|(message, to_session, to_turn)| Mutation::MoveMessage { message, to_session, to_turn }),
-        1 => message().prop_map(|message| Mutation::DeleteMessage { message }),
-        2 => (turn(), option::of(time()))
+        2 => (message.clone(), message_patch())
+            .prop_map(|(message, patch)| Mutation::UpdateMessage { message, patch }),
+        2 => (message.clone(), message_patch()).prop_map(|(message, patch)| Mutation::UpdateTool { message, patch }),
+        1 => (message.clone(), text()).prop_map(|(message, status)| Mutation::Resolve { message, status }),
+        2 => (message.clone(), elsewhere)
+            .prop_map(|(message, (to_session, to_turn))| Mutation::MoveMessage { message, to_session, to_turn }),
+        1 => message.prop_map(|message| Mutation::DeleteMessage { message }),
+        2 => (turn.clone(), option::of(time()))
             .prop_map(|(turn, completed_at)| Mutation::CompleteTurn { turn, completed_at }),
-        2 => (turn(), turn_patch()).prop_map(|(turn, patch)| Mutation::UpdateTurn { turn, patch }),
-        1 => turn().prop_map(|turn| Mutation::DeleteTurn { turn }),
+        2 => (turn.clone(), turn_patch()).prop_map(|(turn, patch)| Mutation::UpdateTurn { turn, patch }),
+        1 => turn.prop_map(|turn| Mutation::DeleteTurn { turn }),
     ]
 }
 
-fn new_message() -> impl Strategy<Value = NewMessage> {
+fn new_message(number: usize) -> impl Strategy<Value = NewMessage> {
     let author = prop_oneof![Just(Author::User), Just(Author::Agent)];
-    (message(), turn(), author, kind(), text(), any::<bool>(), metadata(), option::weighted(0.3, time()))
+    (
+        message(number),
+        turn(number),
+        author,
+        kind(),
+        text(),
+        any::<bool>(),
+        metadata(),
+        option::weighted(0.2, time()),
+    )
         .prop_map(|(id, turn, author, kind, content, requests_input, metadata, created_at)| NewMessage {
             id,
             turn,
@@ -91,8 +136,8 @@ fn new_message() -> impl Strategy<Value = NewMessage> {
         })
 }
 
-fn new_turn() -> impl Strategy<Value = NewTurn> {
-    (turn(), 0_i64..3, turn_metadata(), option::weighted(0.3, time())).prop_map(
+fn new_turn(number: usize) -> impl Strategy<Value = NewTurn> {
+    (turn(number), 0_i64..3, turn_metadata(), option::weighted(0.3, time())).prop_map(
         |(id, route_generation, metadata, started_at)| NewTurn {
             id,
             execution_profile_id: String::new(),
@@ -132,14 +177,14 @@ fn change(metadata: impl Strategy<Value = String>) -> impl Strategy<Value = Meta
 fn metadata() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
         "{}",
+        r#"{"tool_call_id":"c1"}"#,
         r#"{"tool_call_id":"c1","status":"pending"}"#,
         r#"{"tool_call_id":"c2", "status" : "complete"}"#,
         r#"{"tool_call_id":null}"#,
         r#"{"pending_id":"p1"}"#,
         r#"{"status":null,"result":"\u00e9","n":1.50}"#,
-        "{",
-        "[]",
         r#"{"a":"\u0000"}"#,
+        "[]",
     ])
     .prop_map(str::to_owned)
 }
@@ -180,15 +225,22 @@ fn task() -> impl Strategy<Value = TaskId> {
 }
 
 fn session() -> impl Strategy<Value = SessionId> {
-    (0_usize..3).prop_map(session_of)
+    sessions().prop_map(session_of)
 }
 
-fn turn() -> impl Strategy<Value = TurnId> {
-    (0_usize..4).prop_map(|number| id(["t-1", "T2", "t1", "_t"][number], TurnId::new))
+/// The number of a session, seldom the one that is not there from the start.
+fn sessions() -> impl Strategy<Value = usize> {
+    prop_oneof![9 => 0_usize..2, 1 => Just(2)]
 }
 
-fn message() -> impl Strategy<Value = MessageId> {
-    (0_usize..6).prop_map(|number| id(["m-1", "M2", "m1", "_m", "é", "m10"][number], MessageId::new))
+/// A turn, mostly one of the two of session `number`.
+fn turn(number: usize) -> impl Strategy<Value = TurnId> + Clone {
+    prop_oneof![12 => number * 2..number * 2 + 2, 1 => 0_usize..6].prop_map(turn_of)
+}
+
+/// A message, mostly one of the three of session `number`.
+fn message(number: usize) -> impl Strategy<Value = MessageId> + Clone {
+    prop_oneof![12 => number * 3..number * 3 + 3, 1 => 0_usize..9].prop_map(message_of)
 }
 
 fn task_of(number: usize) -> TaskId {
@@ -197,6 +249,14 @@ fn task_of(number: usize) -> TaskId {
 
 fn session_of(number: usize) -> SessionId {
     id(["ses-a", "ses-B", "ses_c"][number], SessionId::new)
+}
+
+fn turn_of(number: usize) -> TurnId {
+    id(["t-1", "T2", "t1", "_t", "t10", "é"][number], TurnId::new)
+}
+
+fn message_of(number: usize) -> MessageId {
+    id(["m-1", "M2", "m1", "_m", "é", "m10", "m2", "~", "數"][number], MessageId::new)
 }
 
 #[expect(clippy::expect_used, reason = "the ids are constants of this file")]

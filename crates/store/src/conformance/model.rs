@@ -61,6 +61,21 @@ impl Model {
         });
     }
 
+    /// The batch with the offset of each append set to the length that its message has before the batch.
+    pub fn at_end(&self, batch: &Batch) -> Batch {
+        let mut batch = batch.clone();
+        self.with(|state| {
+            for mutation in &mut batch.mutations {
+                if let Mutation::AppendContent { message, offset_bytes, .. } = mutation {
+                    let length =
+                        state.messages.get(message.as_str()).map(|stored| stored.content.len() as u64);
+                    *offset_bytes = length.unwrap_or(*offset_bytes);
+                }
+            }
+        });
+        batch
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }

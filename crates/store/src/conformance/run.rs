@@ -55,6 +55,7 @@ impl<F: Fixture> Pair<'_, F> {
                 same("the removal", &ours.map_err(text_of), &wanted.map_err(text_of))?;
             }
             Step::Apply(batch) => self.apply(batch).await?,
+            Step::ApplyAtEnd(batch) => self.apply(&self.model.at_end(batch)).await?,
         }
         self.compare_rows().await
     }

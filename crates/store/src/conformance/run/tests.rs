@@ -1,6 +1,7 @@
 use async_trait::async_trait;
 use headwater_model::TaskId;
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 
 use super::*;
 use crate::conformance::steps;
@@ -25,9 +26,42 @@ impl Fixture for InMemory {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn the_model_conforms_to_itself(steps in steps(0..40)) {
         let ran = futures_executor::block_on(run(&InMemory(Model::new(LIMIT)), &steps));
         prop_assert_eq!(ran, Ok(()));
     }
+}
+
+/// Sequences in which everything is refused would prove nothing.
+#[test]
+fn most_of_what_is_generated_is_accepted() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let (mut accepted, mut refused) = (0_u32, 0_u32);
+    for _ in 0..50 {
+        let generated = steps(40..41).new_tree(&mut runner).unwrap().current();
+        let fixture = InMemory(Model::new(LIMIT));
+        let pair = Pair { fixture: &fixture, model: Model::new(LIMIT) };
+        for step in &generated {
+            let batch = match step {
+                Step::Apply(batch) => batch.clone(),
+                Step::ApplyAtEnd(batch) => fixture.0.at_end(batch),
+                Step::CreateTask(_)
+                | Step::DeleteTask(_)
+                | Step::CreateSession(_)
+                | Step::DeleteSession(_) => {
+                    drop(futures_executor::block_on(pair.step(step)));
+                    continue;
+                }
+            };
+            match futures_executor::block_on(fixture.0.apply(batch)) {
+                Ok(_) => accepted += 1,
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(accepted * 3 > refused, "{accepted} accepted, {refused} refused");
+    assert!(refused * 3 > accepted, "{accepted} accepted, {refused} refused");
 }

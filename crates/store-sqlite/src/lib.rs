@@ -1,0 +1,25 @@
+#![forbid(unsafe_code)]
+//! The conversation store in one SQLite file.
+//!
+//! One thread owns the connection that writes: it takes what waits in its queue, writes each batch in a savepoint of its own, commits
+//! them together and only then answers with their receipts (C5). Readers have connections of their own and take one short read transaction
+//! for each page (C7). Triggers raise the revision of a session whatever changes its rows (C2); see `sql/`.
+//!
+//! A file of the agent host whose tables this store shares opens as it is; `schema` says what is added to it.
+
+mod apply;
+mod connection;
+mod epoch;
+mod failure;
+mod options;
+mod order;
+mod pages;
+mod readers;
+mod rows;
+mod schema;
+mod store;
+mod writer;
+
+pub use options::{SqliteOptions, Synchronous};
+pub use schema::OpenError;
+pub use store::SqliteStore;

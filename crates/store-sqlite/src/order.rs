@@ -1,0 +1,72 @@
+//! The order key in SQL.
+
+/// The expression that orders rows by a stored time: `YYYY-MM-DD HH:MM:SS.ffffff` in UTC, the fraction cut to six digits, NULL where the text is no time
+/// (C34). `datetime` reads the whole text, offset included, and drops the fraction, which is taken from the text itself. It is the
+/// expression of the index `idx_messages_prompt_order` of existing files, so that their index serves; SQLite compares expressions by their structure.
+pub(crate) fn order_time(column: &str) -> String {
+    let rest = format!("substr({column}, 21)");
+    let until = |end: &str| {
+        format!("WHEN instr({rest}, '{end}') > 0 THEN substr({column}, 21, instr({rest}, '{end}') - 1)")
+    };
+    let digits = format!("CASE {} {} {} ELSE {rest} END", until("+"), until("-"), until("Z"));
+    format!(
+        "substr(datetime({column}), 1, 19) || '.' || \
+         substr((CASE WHEN substr({column}, 20, 1) = '.' THEN {digits} ELSE '' END) || '000000000', 1, 6)"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use headwater_model::WallTime;
+    use proptest::prelude::*;
+    use rusqlite::Connection;
+
+    use super::*;
+
+    fn in_sql(text: &str) -> Option<String> {
+        let db = Connection::open_in_memory().unwrap();
+        let sql = format!("SELECT {} FROM (SELECT ?1 AS c)", order_time("c"));
+        db.query_row(&sql, [text], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn sql_and_rust_agree_on_every_stored_spelling() {
+        for text in [
+            "2026-09-16 12:00:00.123456789+00:00",
+            "2026-09-16 12:00:00.9999999+00:00",
+            "2026-09-16 12:00:00.5+00:00",
+            "2026-09-16 12:00:00+00:00",
+            "2026-09-16 12:00:00",
+            "2026-09-16T12:00:00Z",
+            "2026-09-16T14:30:00.25+02:30",
+            "2026-09-16T23:30:00.125-01:00",
+            "2026-12-31T23:59:59.9999995Z",
+            "0000-01-01 00:00:00",
+            "9999-12-31 23:59:59.999999+00:00",
+        ] {
+            let wanted = WallTime::parse_stored(text).unwrap().order_time();
+            assert_eq!(in_sql(text).as_deref(), Some(wanted.as_str()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_names_no_instant_has_no_key() {
+        for text in ["", "2026-09-16 12:00:00 +0000 UTC", "1790000000", "yesterday", "2026-13-01 00:00:00"] {
+            assert_eq!(in_sql(text), None, "{text:?}");
+            assert!(WallTime::parse_stored(text).is_err(), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn keys_agree(micros in -62_000_000_000_000_000_i64..253_000_000_000_000_000) {
+            let time = WallTime::from_unix_micros(micros).unwrap();
+            for text in [time.to_string(), time.stored_text()] {
+                let key = in_sql(&text);
+                prop_assert_eq!(key, Some(time.order_time().as_str().to_owned()));
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Pages of messages and turns.
+
+use headwater_model::conversation::{Author, MessageRecord, OrderKey, TurnRecord};
+use headwater_model::{OrderTime, Revision, SessionId};
+use headwater_store::{Page, PageQuery, ReadError, ReadErrorKind, Sort, rules};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params_from_iter};
+
+use crate::failure::read_error;
+use crate::order::order_time;
+use crate::rows;
+
+/// The revision of a session; none where there is no such session.
+pub(crate) fn revision(db: &Connection, session: &str) -> rusqlite::Result<Option<Revision>> {
+    let sql =
+        "SELECT coalesce((SELECT revision FROM conversation_session_revisions WHERE session_id = s.id), 0)
+               FROM task_sessions s WHERE s.id = ?1";
+    let stored: Option<i64> =
+        db.prepare_cached(sql)?.query_map([session], |row| row.get(0))?.next().transpose()?;
+    // The CHECK of the table keeps it from being negative.
+    Ok(stored.map(|counter| Revision::new(counter).unwrap_or_default()))
+}
+
+/// A page of messages (C7).
+pub(crate) fn messages(db: &Connection, query: &PageQuery) -> Result<Page<MessageRecord>, ReadError> {
+    let only_prompts =
+        query.selection.authors.as_ref().is_some_and(|authors| authors.iter().eq([&Author::User]));
+    let mut filters = Filters::default();
+    if only_prompts {
+        // The literal lets the index of prompts serve.
+        filters.add("author_type = 'user'", []);
+    } else if let Some(authors) = &query.selection.authors {
+        let marks = vec!["?"; authors.len()].join(", ");
+        filters.add(
+            &format!("author_type IN ({marks})"),
+            authors.iter().map(|author| author.stored().to_owned().into()),
+        );
+    }
+    let reader = Reader {
+        db,
+        query,
+        table: "task_session_messages",
+        time: "created_at",
+        columns: rows::message_columns(),
+    };
+    reader.page(filters, |row| rows::message(row).map(Some))
+}
+
+/// A page of turns, without those that are only reserved (C33).
+pub(crate) fn turns(db: &Connection, query: &PageQuery) -> Result<Page<TurnRecord>, ReadError> {
+    // Few turns speak of being reserved; only for them is it looked up whether a message names them.
+    let unnamed = "ifnull(metadata, '') LIKE '%prompt_dispatch_pending%' AND NOT EXISTS \
+                   (SELECT 1 FROM task_session_messages m WHERE m.turn_id = task_session_turns.id)";
+    let columns = format!("{}, {unnamed}", rows::turn_columns());
+    let reader = Reader { db, query, table: "task_session_turns", time: "started_at", columns };
+    let visible = |row: &Row<'_>| {
+        let turn = rows::turn(row)?;
+        let unnamed: bool = row.get(11)?;
+        Ok((!unnamed || !rules::is_reserved(&turn.metadata)).then_some(turn))
+    };
+    reader.page(Filters::default(), visible)
+}
+
+/// Conditions beside the session and the key.
+#[derive(Clone, Default)]
+struct Filters {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Filters {
+    fn add(&mut self, condition: &str, values: impl IntoIterator<Item = Value>) {
+        self.sql = format!("{} AND {condition}", self.sql);
+        self.values.extend(values);
+    }
+}
+
+struct Reader<'a> {
+    db: &'a Connection,
+    query: &'a PageQuery,
+    table: &'static str,
+    time: &'static str,
+    columns: String,
+}
+
+impl Reader<'_> {
+    fn page<R>(
+        &self,
+        mut filters: Filters,
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<Option<R>>,
+    ) -> Result<Page<R>, ReadError> {
+        let revision = self.state()?;
+        if let Some(task) = &self.query.selection.task {
+            filters.add("task_id = ?", [task.as_str().to_owned().into()]);
+        }
+        let limit = self.query.limit.get();
+        let mut records: Vec<R> = Vec::with_capacity(limit + 1);
+        for stretch in stretches(self.query.after.as_ref(), self.query.sort) {
+            self.read_stretch(&stretch, &filters, &read, &mut records).map_err(read_error)?;
+        }
+        let has_more = records.len() > limit;
+        records.truncate(limit);
+        Ok(Page { records, revision, has_more })
+    }
+
+    fn state(&self) -> Result<Revision, ReadError> {
+        let session = &self.query.session;
+        let current = revision(self.db, session.as_str()).map_err(read_error)?;
+        let current = current.ok_or(ReadErrorKind::UnknownSession)?;
+        match self.query.expected {
+            Some(expected) if expected != current => Err(ReadErrorKind::RevisionMoved { current }.into()),
+            _ => Ok(current),
+        }
+    }
+
+    /// Reads on until one record more than the page holds is there. Rows that are not visible are read over, so a stretch may take
+    /// several statements.
+    fn read_stretch<R>(
+        &self,
+        stretch: &Stretch,
+        filters: &Filters,
+        read: &impl Fn(&Row<'_>) -> rusqlite::Result<Option<R>>,
+        records: &mut Vec<R>,
+    ) -> rusqlite::Result<()> {
+        let wanted = self.query.limit.get() + 1;
+        let time = order_time(self.time);
+        let (condition, mut bound) = stretch.condition(&time, self.query.sort);
+        let direction = if self.query.sort == Sort::Asc { "ASC" } else { "DESC" };
+        let sql = format!(
+            "SELECT {} FROM {} WHERE task_session_id = ?{}{condition} ORDER BY {time} {direction}, id {direction}",
+            self.columns, self.table, filters.sql,
+        );
+        let mut values: Vec<Value> = vec![self.query.session.as_str().to_owned().into()];
+        values.extend(filters.values.iter().cloned());
+        values.append(&mut bound);
+        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut found = statement.query(params_from_iter(values))?;
+        // Rows are made one at a time, so nothing is read behind the last one that is taken.
+        while records.len() < wanted {
+            let Some(row) = found.next()? else { break };
+            records.extend(read(row)?);
+        }
+        Ok(())
+    }
+}
+
+/// A part of the order that one range of the index holds.
+enum Stretch {
+    /// All of it.
+    Whole,
+    /// Rows without a time, behind this id or all.
+    Timeless(Option<String>),
+    /// Rows with this very time, behind this id.
+    Ties(OrderTime, String),
+    /// Rows with a time, behind this one or all.
+    Timed(Option<OrderTime>),
+}
+
+/// What is behind `after`, in the direction of `sort`. A row value would say it in one condition, but SQLite finds no range of an index of
+/// expressions for it and reads everything before.
+fn stretches(after: Option<&OrderKey>, sort: Sort) -> Vec<Stretch> {
+    let Some(OrderKey { time, id }) = after else { return vec![Stretch::Whole] };
+    let id = id.clone();
+    match (time.clone(), sort) {
+        (None, Sort::Asc) => vec![Stretch::Timeless(Some(id)), Stretch::Timed(None)],
+        (None, Sort::Desc) => vec![Stretch::Timeless(Some(id))],
+        (Some(time), Sort::Asc) => vec![Stretch::Ties(time.clone(), id), Stretch::Timed(Some(time))],
+        (Some(time), Sort::Desc) => {
+            vec![Stretch::Ties(time.clone(), id), Stretch::Timed(Some(time)), Stretch::Timeless(None)]
+        }
+    }
+}
+
+impl Stretch {
+    fn condition(&self, time: &str, sort: Sort) -> (String, Vec<Value>) {
+        let behind = if sort == Sort::Asc { ">" } else { "<" };
+        match self {
+            Self::Whole => (String::new(), Vec::new()),
+            Self::Timeless(None) => (format!(" AND {time} IS NULL"), Vec::new()),
+            Self::Timeless(Some(id)) => {
+                (format!(" AND {time} IS NULL AND id {behind} ?"), vec![id.clone().into()])
+            }
+            Self::Ties(at, id) => (
+                format!(" AND {time} = ? AND id {behind} ?"),
+                vec![at.as_str().to_owned().into(), id.clone().into()],
+            ),
+            Self::Timed(None) => (format!(" AND {time} IS NOT NULL"), Vec::new()),
+            Self::Timed(Some(at)) => (format!(" AND {time} {behind} ?"), vec![at.as_str().to_owned().into()]),
+        }
+    }
+}
+
+/// The revisions of many sessions, in their order (C19).
+pub(crate) fn revisions(db: &Connection, sessions: &[SessionId]) -> Result<Vec<Option<Revision>>, ReadError> {
+    sessions.iter().map(|session| revision(db, session.as_str()).map_err(read_error)).collect()
+}

@@ -1,0 +1,91 @@
+//! The thread that writes.
+
+use std::thread;
+
+use headwater_store::{ContentLimit, WriteError, WriteErrorKind};
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::apply::{self, Done, Work};
+use crate::failure::{Failure, write_error};
+
+/// Requests that wait; more make their callers wait.
+const QUEUE: usize = 1024;
+
+/// Most requests of one transaction: enough to share the cost of a commit, few enough to keep an answer from waiting long.
+const GROUP: usize = 128;
+
+type Reply = oneshot::Sender<Result<Done, WriteError>>;
+
+/// The way to the thread. It ends with the last of these.
+#[derive(Clone, Debug)]
+pub(crate) struct Writer {
+    requests: mpsc::Sender<(Work, Reply)>,
+}
+
+impl Writer {
+    /// Gives `db` to a thread of its own.
+    pub(crate) fn start(db: Connection, limit: ContentLimit) -> std::io::Result<Self> {
+        let (requests, waiting) = mpsc::channel(QUEUE);
+        let thread = Thread { db, waiting, limit };
+        thread::Builder::new().name("headwater-writer".to_owned()).spawn(move || thread.run())?;
+        Ok(Self { requests })
+    }
+
+    /// Has `work` done, and waits until it is committed.
+    pub(crate) async fn write(&self, work: Work) -> Result<Done, WriteError> {
+        let (reply, answer) = oneshot::channel();
+        let ended = || WriteErrorKind::Storage("the writing thread has ended".into());
+        self.requests.send((work, reply)).await.map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())?
+    }
+}
+
+struct Thread {
+    db: Connection,
+    waiting: mpsc::Receiver<(Work, Reply)>,
+    limit: ContentLimit,
+}
+
+impl Thread {
+    fn run(mut self) {
+        while let Some(first) = self.waiting.blocking_recv() {
+            let (mut group, mut replies) = (vec![first.0], vec![first.1]);
+            while group.len() < GROUP {
+                let Ok((work, reply)) = self.waiting.try_recv() else { break };
+                group.push(work);
+                replies.push(reply);
+            }
+            for (reply, answer) in replies.into_iter().zip(self.write(&group)) {
+                // Whoever asked may be gone; what is written stays.
+                drop(reply.send(answer));
+            }
+        }
+    }
+
+    /// Does a group in one transaction. Where that fails as a whole, each request gets a transaction of its own, so that none takes others
+    /// with it.
+    fn write(&mut self, group: &[Work]) -> Vec<Result<Done, WriteError>> {
+        match self.transact(group) {
+            Ok(answers) => answers,
+            Err(error) if group.len() == 1 => vec![Err(write_error(error))],
+            Err(_) => group.iter().flat_map(|work| self.write(std::slice::from_ref(work))).collect(),
+        }
+    }
+
+    /// Nothing is written where this fails. What one request asks for in vain does not touch the others.
+    fn transact(&mut self, group: &[Work]) -> rusqlite::Result<Vec<Result<Done, WriteError>>> {
+        let mut transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut answers = Vec::with_capacity(group.len());
+        for work in group {
+            let savepoint = transaction.savepoint()?;
+            answers.push(match apply::perform(&savepoint, work, self.limit) {
+                Ok(done) => savepoint.commit().map(|()| Ok(done))?,
+                Err(Failure::Refused(kind)) => savepoint.finish().map(|()| Err(kind.into()))?,
+                Err(Failure::Sqlite(error)) => return Err(error),
+            });
+        }
+        transaction.commit()?;
+        Ok(answers)
+    }
+}
