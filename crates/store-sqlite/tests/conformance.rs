@@ -52,10 +52,10 @@ impl Fixture for InFile {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn random_sequences_go_as_in_the_model(steps in conformance::steps(0..30)) {
+    fn random_sequences_go_as_in_the_model(steps in conformance::steps(20..60)) {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let ran = runtime.block_on(async { conformance::run(&InFile::new(), &steps).await });
         prop_assert_eq!(ran, Ok(()));

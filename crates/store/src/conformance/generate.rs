@@ -101,9 +101,9 @@ fn mutation(number: usize) -> impl Strategy<Value = Mutation> {
             .prop_map(|(message, patch)| Mutation::UpdateMessage { message, patch }),
         2 => (message.clone(), message_patch()).prop_map(|(message, patch)| Mutation::UpdateTool { message, patch }),
         1 => (message.clone(), text()).prop_map(|(message, status)| Mutation::Resolve { message, status }),
-        2 => (message.clone(), elsewhere)
+        3 => (message.clone(), elsewhere)
             .prop_map(|(message, (to_session, to_turn))| Mutation::MoveMessage { message, to_session, to_turn }),
-        1 => message.prop_map(|message| Mutation::DeleteMessage { message }),
+        4 => message.prop_map(|message| Mutation::DeleteMessage { message }),
         2 => (turn.clone(), option::of(time()))
             .prop_map(|(turn, completed_at)| Mutation::CompleteTurn { turn, completed_at }),
         2 => (turn.clone(), turn_patch()).prop_map(|(turn, patch)| Mutation::UpdateTurn { turn, patch }),
@@ -194,6 +194,7 @@ fn turn_metadata() -> impl Strategy<Value = String> {
         "{}",
         r#"{"prompt_dispatch_pending":true}"#,
         r#"{"prompt_dispatch_pending":"1"}"#,
+        r#"{"prompt_dispatch_pending":1,"x":{"prompt_dispatch_pending":0}}"#,
         r#"{"prompt_dispatch_pending":false,"x":1}"#,
         r#"{"prompt_dispatch_pending":null}"#,
         "null",

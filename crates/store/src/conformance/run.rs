@@ -1,6 +1,6 @@
 //! One random sequence, driven into a backend and into the model.
 
-use headwater_model::conversation::{MessageRecord, Selection, TurnRecord};
+use headwater_model::conversation::{MessageRecord, Selection, SessionRecord, TurnRecord};
 use headwater_model::{ByteCount, Revision, SessionId};
 
 use crate::conformance::view::View;
@@ -24,7 +24,7 @@ pub async fn run<F: Fixture>(fixture: &F, steps: &[Step]) -> Result<(), String> 
     for (number, step) in steps.iter().enumerate() {
         pair.step(step).await.map_err(|what| format!("step {number}, {step:?}: {what}"))?;
     }
-    Ok(())
+    pair.compare_pages().await
 }
 
 struct Pair<'a, F> {
@@ -100,12 +100,20 @@ impl<F: Fixture> Pair<'_, F> {
     }
 
     async fn compare_rows(&self) -> Result<(), String> {
+        let [ours, wanted] = [self.views(self.fixture.store()).await?, self.views(&self.model).await?];
+        // Revisions are compared by whether they move.
+        let rows = |views: Vec<(SessionId, Revision, View)>| -> Vec<(SessionId, View)> {
+            views.into_iter().map(|(session, _, view)| (session, view)).collect()
+        };
+        same("the rows", &rows(ours), &rows(wanted))
+    }
+
+    async fn compare_pages(&self) -> Result<(), String> {
         let store = self.fixture.store();
-        let [ours, wanted] =
-            [store.sessions(None, PageLimit::MAX).await, self.model.sessions(None, PageLimit::MAX).await]
-                .map(|sessions| sessions.map_err(text_of));
-        same("the sessions", &ours, &wanted)?;
-        for session in ours? {
+        let sessions = |sessions: Result<Vec<SessionRecord>, _>| sessions.map_err(text_of);
+        let ours = sessions(store.sessions(None, PageLimit::MAX).await)?;
+        same("the sessions", &ours, &sessions(self.model.sessions(None, PageLimit::MAX).await)?)?;
+        for session in ours {
             let session = SessionId::new(session.id).map_err(|error| error.to_string())?;
             let [ours, wanted] =
                 [self.pages(store, &session).await?, self.pages(&self.model, &session).await?];
