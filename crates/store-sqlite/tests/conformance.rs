@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use async_trait::async_trait;
-use headwater_model::{ByteCount, TaskId};
+use headwater_model::ByteCount;
 use headwater_store::ContentLimit;
-use headwater_store::conformance::{self, Fixture};
+use headwater_store::conformance::{self, Fixture, laws};
 use headwater_store_sqlite::{SqliteOptions, SqliteStore};
 use proptest::prelude::*;
 use rusqlite::Connection;
@@ -24,10 +24,11 @@ impl InFile {
     }
 
     #[expect(clippy::disallowed_methods, reason = "what another program does to the file")]
-    fn execute(&self, sql: &str, task: &TaskId) {
+    fn past(&self) -> Connection {
         let db = Connection::open(self.folder.path().join("store.db")).unwrap();
+        db.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
         db.pragma_update(None, "foreign_keys", true).unwrap();
-        db.execute(sql, [task.as_str()]).unwrap();
+        db
     }
 }
 
@@ -39,16 +40,42 @@ impl Fixture for InFile {
         &self.store
     }
 
-    async fn create_task(&self, task: &TaskId) {
-        self.execute(
-            "INSERT OR IGNORE INTO tasks (id, title, created_at, updated_at) VALUES (?1, '', '2026-01-01 00:00:00', '2026-01-01 00:00:00')",
-            task,
-        );
+    async fn execute(&self, sql: &str) -> u64 {
+        self.past().execute(sql, []).unwrap() as u64
     }
 
-    async fn delete_task(&self, task: &TaskId) {
-        self.execute("DELETE FROM tasks WHERE id = ?1", task);
+    async fn count(&self, sql: &str) -> i64 {
+        self.past().query_row(sql, [], |row| row.get(0)).unwrap()
     }
+}
+
+macro_rules! laws {
+    ($($law:ident),* $(,)?) => {
+        $(
+            #[tokio::test(flavor = "multi_thread")]
+            async fn $law() {
+                laws::$law(&InFile::new()).await;
+            }
+        )*
+    };
+}
+
+laws! {
+    a_batch_that_fails_leaves_nothing,
+    a_deleted_boundary_still_is_one,
+    a_repeated_batch_changes_nothing,
+    a_session_is_gone_without_a_trace,
+    changes_past_the_store_move_the_revision,
+    long_descriptions_are_resets,
+    numbers_of_prompts_are_never_used_twice,
+    receipts_of_concurrent_writers_cover_every_step_once,
+    revisions_keep_every_digit,
+    ties_stand_once_in_one_order,
+}
+
+#[tokio::test]
+async fn stored_times_order_alike() {
+    laws::stored_times_order_alike(&InFile::new(), str::to_owned).await;
 }
 
 proptest! {

@@ -141,7 +141,7 @@ impl Writing<'_> {
             (true, true) => self.recorder.turn(session, record, Some(stored.place())),
             (false, true) => self.recorder.turn(session, record, None),
             (true, false) => {
-                self.recorder.operation(session, Operation::TurnRemove { previous: stored.place() })
+                self.recorder.operation(session, Operation::TurnRemove { previous: stored.place() });
             }
             (false, false) => {}
         }

@@ -1,1 +1,16 @@
-//! What holds for every backend beyond random sequences.
+//! What holds for every backend beyond random sequences. Each law wants a fixture with nothing in it, and panics where it is broken.
+
+#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "laws are tests: they panic")]
+
+mod concurrent;
+mod order;
+mod past;
+mod scene;
+
+pub use concurrent::receipts_of_concurrent_writers_cover_every_step_once;
+pub use order::{a_deleted_boundary_still_is_one, stored_times_order_alike, ties_stand_once_in_one_order};
+pub use past::{
+    a_batch_that_fails_leaves_nothing, a_repeated_batch_changes_nothing, a_session_is_gone_without_a_trace,
+    changes_past_the_store_move_the_revision, long_descriptions_are_resets,
+    numbers_of_prompts_are_never_used_twice, revisions_keep_every_digit,
+};

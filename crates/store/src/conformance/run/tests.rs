@@ -16,6 +16,14 @@ impl Fixture for InMemory {
         &self.0
     }
 
+    async fn execute(&self, _: &str) -> u64 {
+        unreachable!("the model has no tables")
+    }
+
+    async fn count(&self, _: &str) -> i64 {
+        unreachable!("the model has no tables")
+    }
+
     async fn create_task(&self, task: &TaskId) {
         self.0.create_task(task);
     }
