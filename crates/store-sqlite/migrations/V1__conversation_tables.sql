@@ -68,6 +68,3 @@ CREATE TABLE IF NOT EXISTS conversation_session_revisions (
     revision BIGINT NOT NULL DEFAULT 0 CHECK (revision >= 0),
     FOREIGN KEY (session_id) REFERENCES task_sessions(id) ON DELETE CASCADE
 );
-
-CREATE INDEX IF NOT EXISTS idx_task_sessions_task_id ON task_sessions(task_id);
-CREATE INDEX IF NOT EXISTS idx_messages_turn_id ON task_session_messages(turn_id);

@@ -8,9 +8,11 @@
 //! A file of the agent host whose tables this store shares opens as it is; `schema` says what is added to it.
 
 mod apply;
+mod backup;
 mod connection;
 mod epoch;
 mod failure;
+mod legacy;
 mod options;
 mod order;
 mod pages;
@@ -21,5 +23,5 @@ mod store;
 mod writer;
 
 pub use options::{SqliteOptions, Synchronous};
-pub use schema::OpenError;
+pub use schema::{OpenError, OpenErrorKind, Upgrade};
 pub use store::SqliteStore;

@@ -113,6 +113,20 @@ impl Reader<'_> {
         }
     }
 
+    /// The statement that reads a stretch, and what is bound to it behind the session and the filters.
+    fn select(&self, stretch: &Stretch, filters: &str) -> (String, Vec<Value>) {
+        let time = order_time(self.time);
+        let direction = if self.query.sort == Sort::Asc { "ASC" } else { "DESC" };
+        let (condition, bound) = stretch.condition(&time, self.query.sort);
+        // Where the time is one value, naming it in the order makes SQLite sort.
+        let order = if stretch.has_one_time() { String::new() } else { format!("{time} {direction}, ") };
+        let Self { columns, table, .. } = self;
+        let sql = format!(
+            "SELECT {columns} FROM {table} WHERE task_session_id = ?{filters}{condition} ORDER BY {order}id {direction}"
+        );
+        (sql, bound)
+    }
+
     /// Reads on until one record more than the page holds is there. Rows that are not visible are read over, so a stretch may take
     /// several statements.
     fn read_stretch<R>(
@@ -123,13 +137,7 @@ impl Reader<'_> {
         records: &mut Vec<R>,
     ) -> rusqlite::Result<()> {
         let wanted = self.query.limit.get() + 1;
-        let time = order_time(self.time);
-        let (condition, mut bound) = stretch.condition(&time, self.query.sort);
-        let direction = if self.query.sort == Sort::Asc { "ASC" } else { "DESC" };
-        let sql = format!(
-            "SELECT {} FROM {} WHERE task_session_id = ?{}{condition} ORDER BY {time} {direction}, id {direction}",
-            self.columns, self.table, filters.sql,
-        );
+        let (sql, mut bound) = self.select(stretch, &filters.sql);
         let mut values: Vec<Value> = vec![self.query.session.as_str().to_owned().into()];
         values.extend(filters.values.iter().cloned());
         values.append(&mut bound);
@@ -172,6 +180,10 @@ fn stretches(after: Option<&OrderKey>, sort: Sort) -> Vec<Stretch> {
 }
 
 impl Stretch {
+    const fn has_one_time(&self) -> bool {
+        matches!(self, Self::Timeless(_) | Self::Ties(..))
+    }
+
     fn condition(&self, time: &str, sort: Sort) -> (String, Vec<Value>) {
         let behind = if sort == Sort::Asc { ">" } else { "<" };
         match self {
@@ -184,7 +196,8 @@ impl Stretch {
                 format!(" AND {time} = ? AND id {behind} ?"),
                 vec![at.as_str().to_owned().into(), id.clone().into()],
             ),
-            Self::Timed(None) => (format!(" AND {time} IS NOT NULL"), Vec::new()),
+            // Every text is larger, NULL is not.
+            Self::Timed(None) => (format!(" AND {time} > ''"), Vec::new()),
             Self::Timed(Some(at)) => (format!(" AND {time} {behind} ?"), vec![at.as_str().to_owned().into()]),
         }
     }
@@ -194,3 +207,6 @@ impl Stretch {
 pub(crate) fn revisions(db: &Connection, sessions: &[SessionId]) -> Result<Vec<Option<Revision>>, ReadError> {
     sessions.iter().map(|session| revision(db, session.as_str()).map_err(read_error)).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,17 +3,18 @@
 //! Opening reads no message and no turn (C2), but once: where an index of the order is missing in a file that another program made, it is
 //! built.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use refinery::{Runner, Target};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::order::order_time;
+use crate::{backup, legacy};
 
 /// The triggers that raise revisions.
 const TRIGGERS: &str = include_str!("../sql/revision_triggers.sql");
 
-/// Why a file could not be opened as a conversation store.
+/// Why a file could not be opened as a conversation store. What was in it is as it was.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {kind}", .path.display())]
 pub struct OpenError {
@@ -29,25 +30,59 @@ pub struct OpenError {
 #[non_exhaustive]
 pub enum OpenErrorKind {
     /// The file cannot be read or written.
-    #[error("cannot be opened")]
+    #[error("cannot be opened as a conversation store")]
     Sqlite(#[from] rusqlite::Error),
-    /// The schema could not be brought up to date, or is newer than this program.
-    #[error("the schema cannot be brought up to date")]
+    /// The schema is newer than this program, or could not be brought up to date.
+    #[error("the schema cannot be brought up to date; a newer version of the program may have written it")]
     Schema(#[from] refinery::Error),
     /// The file system or the source of randomness failed.
-    #[error("cannot be opened")]
+    #[error("cannot be opened as a conversation store")]
     Io(#[from] std::io::Error),
+    /// The copy that was made before the journal is removed is damaged, and so the journal stays.
+    #[error("the copy made before the journal is removed is damaged; check the file")]
+    Backup,
 }
 
-/// Brings the schema up to date. Each step is a transaction of its own and safe to repeat.
-pub(crate) fn prepare(db: &mut Connection) -> Result<(), OpenErrorKind> {
+/// What bringing a schema up to date did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Upgrade {
+    /// The statements that removed the journal of an earlier host; none where there was none.
+    pub removed: Vec<String>,
+    /// The copy of the file made before that.
+    pub backup: Option<PathBuf>,
+    /// Triggers that were put in place, by name.
+    pub triggers: Vec<String>,
+}
+
+/// Is told before each statement of the upgrade; tests stop it there.
+pub(crate) type Reached<'a> = &'a mut dyn FnMut(&str) -> rusqlite::Result<()>;
+
+/// Brings the schema of the file at `path` up to date. One transaction removes the journal and puts the triggers in its place (C29): where
+/// anything fails the file is as it was, and what is there already is not done again.
+pub(crate) fn prepare(
+    db: &mut Connection,
+    path: &Path,
+    reached: Reached<'_>,
+) -> Result<Upgrade, OpenErrorKind> {
+    let mut upgrade = Upgrade::default();
+    if !legacy::removal(db)?.is_empty() {
+        upgrade.backup = Some(backup::beside(db, path)?);
+    }
     migrations().run(db)?;
+    // Overwriting the freed pages would take fifteen times as long; until the file is compacted they keep the old text (C40).
+    db.pragma_update(None, "secure_delete", false)?;
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    ensure_columns(&transaction)?;
-    ensure_triggers(&transaction)?;
-    ensure_indexes(&transaction)?;
+    ensure_columns(&transaction, reached)?;
+    upgrade.removed = legacy::removal(&transaction)?;
+    for statement in &upgrade.removed {
+        reached(statement)?;
+        transaction.execute_batch(statement)?;
+    }
+    upgrade.triggers = ensure_triggers(&transaction, reached)?;
+    ensure_indexes(&transaction, reached)?;
+    reached("COMMIT")?;
     transaction.commit()?;
-    Ok(())
+    Ok(upgrade)
 }
 
 fn migrations() -> Runner {
@@ -58,36 +93,48 @@ fn migrations() -> Runner {
 }
 
 /// Columns that older files of the host lack.
-fn ensure_columns(db: &Transaction<'_>) -> rusqlite::Result<()> {
+fn ensure_columns(db: &Transaction<'_>, reached: Reached<'_>) -> rusqlite::Result<()> {
     let added = [
         ("task_session_messages", "prompt_seq", "INTEGER NOT NULL DEFAULT 0"),
         ("task_session_messages", "updated_at", "TIMESTAMP"),
+        ("task_session_turns", "execution_profile_id", "TEXT NOT NULL DEFAULT ''"),
+        ("task_session_turns", "route_generation", "BIGINT NOT NULL DEFAULT 0"),
         ("task_sessions", "name", "TEXT NOT NULL DEFAULT ''"),
     ];
     for (table, column, declared) in added {
         let exists = "SELECT EXISTS (SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2 COLLATE NOCASE)";
         if !db.query_row(exists, [table, column], |row| row.get::<_, bool>(0))? {
-            db.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} {declared}"))?;
+            let statement = format!("ALTER TABLE {table} ADD COLUMN {column} {declared}");
+            reached(&statement)?;
+            db.execute_batch(&statement)?;
         }
     }
     Ok(())
 }
 
 /// Puts the triggers in place where they are not there to the letter: a trigger of the same name that does something else would count
-/// a change twice or not at all.
-fn ensure_triggers(db: &Transaction<'_>) -> rusqlite::Result<()> {
+/// a change twice or not at all. Answers with the names of those.
+fn ensure_triggers(db: &Transaction<'_>, reached: Reached<'_>) -> rusqlite::Result<Vec<String>> {
+    let mut placed = Vec::new();
     for wanted in TRIGGERS.split_inclusive("END;").map(statement).filter(|sql| !sql.is_empty()) {
         let name = wanted.split_whitespace().nth(2).unwrap_or_default();
         let stored: Option<String> = db
-            .prepare_cached("SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = ?1")?
+            .prepare_cached(
+                "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = ?1 COLLATE NOCASE",
+            )?
             .query_map([name], |row| row.get(0))?
             .next()
             .transpose()?;
-        if stored.as_deref() != Some(wanted) {
-            db.execute_batch(&format!("DROP TRIGGER IF EXISTS {name}; {wanted};"))?;
+        if stored.as_deref() == Some(wanted) {
+            continue;
         }
+        for statement in [&format!("DROP TRIGGER IF EXISTS main.{name}"), wanted] {
+            reached(statement)?;
+            db.execute_batch(statement)?;
+        }
+        placed.push(name.to_owned());
     }
-    Ok(())
+    Ok(placed)
 }
 
 /// The statement in a piece of the file, without the comment before it and the semicolon behind it.
@@ -97,12 +144,22 @@ fn statement(piece: &str) -> &str {
 
 /// The indexes of the order (C34). That of messages has the name and expression of the host's own. Prompts have one more, so that a page
 /// of them costs the same however much the agent wrote in between.
-fn ensure_indexes(db: &Transaction<'_>) -> rusqlite::Result<()> {
+fn ensure_indexes(db: &Transaction<'_>, reached: Reached<'_>) -> rusqlite::Result<()> {
     let [created, started] = ["created_at", "started_at"].map(order_time);
-    db.execute_batch(&format!(
-        "CREATE INDEX IF NOT EXISTS idx_messages_prompt_order ON task_session_messages (task_session_id, ({created}), id);
-         CREATE INDEX IF NOT EXISTS headwater_prompts_order ON task_session_messages (task_session_id, ({created}), id)
-             WHERE author_type = 'user';
-         CREATE INDEX IF NOT EXISTS headwater_turns_order ON task_session_turns (task_session_id, ({started}), id);"
-    ))
+    let messages = format!("task_session_messages (task_session_id, ({created}), id)");
+    for (name, on) in [
+        ("idx_messages_prompt_order", messages.clone()),
+        ("headwater_prompts_order", format!("{messages} WHERE author_type = 'user'")),
+        ("headwater_turns_order", format!("task_session_turns (task_session_id, ({started}), id)")),
+        ("idx_messages_turn_id", "task_session_messages (turn_id)".to_owned()),
+        ("idx_task_sessions_task_id", "task_sessions (task_id)".to_owned()),
+    ] {
+        let statement = format!("CREATE INDEX IF NOT EXISTS {name} ON {on}");
+        reached(&statement)?;
+        db.execute_batch(&statement)?;
+    }
+    Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ use crate::apply::{Done, Work};
 use crate::epoch::Life;
 use crate::options::SqliteOptions;
 use crate::readers::Readers;
-use crate::schema::{OpenError, OpenErrorKind};
+use crate::schema::{OpenError, OpenErrorKind, Upgrade};
 use crate::writer::Writer;
 use crate::{connection, failure, pages, rows, schema};
 
@@ -25,6 +25,7 @@ pub struct SqliteStore {
     life: Life,
     readers: Readers,
     writer: Writer,
+    upgrade: Upgrade,
 }
 
 impl SqliteStore {
@@ -38,13 +39,19 @@ impl SqliteStore {
 
     fn try_open(path: &Path, options: SqliteOptions) -> Result<Self, OpenErrorKind> {
         let mut db = connection::open_writer(path, &options)?;
-        schema::prepare(&mut db)?;
+        let upgrade = schema::prepare(&mut db, path, &mut |_| Ok(()))?;
         Ok(Self {
             path: path.to_owned(),
             life: Life::begin(path)?,
             readers: Readers::new(path.to_owned(), options),
             writer: Writer::start(db, options.content_limit)?,
+            upgrade,
         })
+    }
+
+    /// What opening the file changed in its schema.
+    pub const fn upgrade(&self) -> &Upgrade {
+        &self.upgrade
     }
 }
 
