@@ -286,8 +286,10 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(text in "[0-9TtZz:. +-]{0,40}") {
-            drop(WallTime::parse_stored(&text));
+        fn what_is_read_is_read_again(text in "[0-2][0-9]{3}-[01][0-9]-[0-3][0-9][T ][0-2][0-9]:[0-5][0-9]:[0-5][0-9][0-9TtZz:. +-]{0,12}") {
+            if let Ok(time) = WallTime::parse_stored(&text) {
+                prop_assert_eq!(WallTime::parse_stored(&time.to_string()), Ok(time));
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 //! revision; a [`ConversationWriter`] changes them, one transaction for each [`Batch`], and answers with [receipts](headwater_model::conversation::Receipt)
 //! that were captured inside that transaction. What the rules are that do not depend on a database (which turns are visible, which
 //! tools are pending, what a patch does to metadata) is in [`rules`]; what a backend has to do beyond them is held by the suite in
-//! [`conformance`], which also runs a naive model in memory beside each backend.
+//! `conformance` (a feature of the same name), which also runs a naive model in memory beside each backend.
 //!
 //! No SQL, file, socket or clock: time comes with each batch.
 
