@@ -54,12 +54,11 @@ pub struct ShownMessage {
 
 /// Which layout a row belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Layout {
     /// `message` and `part`.
-    #[serde(rename = "1.x")]
     V1,
     /// `session_message`.
-    #[serde(rename = "2.x")]
     V2,
 }
 
