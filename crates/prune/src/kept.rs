@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Largest row that is deleted while the database is in use: following the chain of its pages keeps the write lock for 0.65 s per GiB even
+/// where all of them are in memory (P8a).
+pub const ROW_BYTES_MAX: u64 = 640 << 20;
+
 /// Why a session, a message or a row stays (P4, P8, P15). Each is one sentence of the plan and one value of the receipt.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, thiserror::Error,
@@ -48,6 +52,9 @@ pub enum KeptReason {
     /// The stored message is larger than an online prune may rewrite (P2).
     #[error("the message is larger than 16 MiB")]
     Oversized,
+    /// A row is larger than a short lock can delete ([`ROW_BYTES_MAX`]); a rebuild removes it.
+    #[error("a row is larger than 640 MiB: only a rebuild removes it")]
+    OversizedRow,
     /// The message is in the newest turn.
     #[error("the message is in the newest turn")]
     NewestTurn,
@@ -78,4 +85,18 @@ pub enum KeptReason {
     /// The rows may be the only copy of a conversation.
     #[error("may be the only copy")]
     OnlyCopy,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_named_with_their_figures() {
+        let row = KeptReason::OversizedRow.to_string();
+        assert!(row.contains(&format!("larger than {} MiB", ROW_BYTES_MAX >> 20)), "{row}");
+        let message = KeptReason::Oversized.to_string();
+        let bytes_max = headwater_wire::limits::MESSAGE_BYTES_MAX;
+        assert!(message.contains(&format!("larger than {} MiB", bytes_max >> 20)), "{message}");
+    }
 }

@@ -31,7 +31,7 @@ pub use facts::{
     message_facts, part_facts,
 };
 pub use items::{ContentItem, assistant_items, content_range, removable, remove_items, remove_technical};
-pub use kept::KeptReason;
+pub use kept::{KeptReason, ROW_BYTES_MAX};
 pub use receipt::{Layout, PruneReceipt, RemovedItems};
 pub use request::{Indexes, IndexesError, PruneRequest, RequestKey, request_key};
 pub use rewrite::{Rewrite, RowKind, rewrite};

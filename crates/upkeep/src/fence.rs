@@ -16,19 +16,22 @@ use crate::schema::Schema;
 
 mod clock;
 mod newest;
+mod patience;
 mod place;
 mod probe;
 mod servers;
 mod storage;
 
 pub use clock::Clock;
+pub(crate) use patience::Patience;
 pub use place::SessionPlace;
 pub use probe::{Activity, Holders, NoServers, ServerProbe};
 pub use servers::OpenCodeServers;
 pub use storage::{Storage, Unsupported};
 
-/// How long an answer from before the lock counts under the lock. Shorter than the default settling time, also with the moment for
-/// which answers are kept: rows that a turn wrote after the answer are younger than that.
+/// How long an answer from before the lock counts under the lock, from the moment in which it was asked for. Shorter than the default
+/// settling time, also with the moment for which answers are kept: rows that a turn wrote after any of the servers looked are younger than
+/// that.
 pub const ASKED_AGE_MAX: Duration = Duration::from_millis(1500);
 
 /// What a caller may relax.
@@ -60,7 +63,7 @@ pub enum Refusal {
     #[error("the session was moved")]
     Moved,
     /// The answer from before the lock is too old: give the lock back and ask again.
-    #[error("the wait for the lock was too long")]
+    #[error("it took too long to ask the servers and to get the write lock")]
     AskedTooLongAgo,
 }
 
@@ -80,6 +83,13 @@ pub enum Subject {
 pub struct Asked {
     holders: Holders,
     at: Instant,
+}
+
+impl Asked {
+    /// Whether enough of the time for which the answer counts is left to ask about other sessions before the lock is taken.
+    pub(crate) fn leaves_time(&self) -> bool {
+        self.at.elapsed() < ASKED_AGE_MAX / 3
+    }
 }
 
 /// The checks for one database.
@@ -122,9 +132,19 @@ impl<'a> Fence<'a> {
 
     /// Asks who holds the file and whether a server is busy with the session. Call it without the lock.
     ///
+    /// The answer is as old as the question: where several servers are asked, the first has looked before the last was asked, and what a
+    /// server does while its answer is under way is not in it. A first request to a directory takes OpenCode seconds on a busy machine,
+    /// the next one does not; so where it took long, everything is asked once more.
+    ///
     /// # Errors
     /// [`KeptReason::Executing`] where a server says so. No answer, or an answer that needs a password, says nothing.
     pub fn ask(&self, place: &SessionPlace) -> Result<Asked, KeptReason> {
+        let asked = self.ask_once(place)?;
+        if asked.at.elapsed() > ASKED_AGE_MAX / 2 { self.ask_once(place) } else { Ok(asked) }
+    }
+
+    fn ask_once(&self, place: &SessionPlace) -> Result<Asked, KeptReason> {
+        let at = Instant::now();
         let holders = self.probe.holders();
         if holders != Holders::Nobody {
             let directory = place.directory.as_deref().unwrap_or("");
@@ -132,9 +152,7 @@ impl<'a> Fence<'a> {
                 return Err(KeptReason::Executing);
             }
         }
-        // From the answer on: a server that is slow to answer has told what was so at the end of its work, and where nobody held the
-        // file nobody was asked.
-        Ok(Asked { holders, at: Instant::now() })
+        Ok(Asked { holders, at })
     }
 
     /// Checks under the lock that `place` may be written.

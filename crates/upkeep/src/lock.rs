@@ -2,10 +2,12 @@
 //!
 //! OpenCode waits for locks on its only thread, and a lock held over five seconds kills the running turn (fact A8). So every write
 //! goes through [`ShortLocks`]: transactions that aim at [`LockPolicy::target`], as long a pause after each as it held the lock,
-//! checkpoints outside the lock, and a report of what it cost the other processes.
+//! checkpoints and syncs outside the lock, and a report of what it cost the other processes.
+//!
+//! A commit does not wait for the disk: beside a program that writes a lot, a sync takes seconds, and the lock would be held all the time.
+//! [`ShortLocks::make_durable`] waits after the lock is given back.
 
-use std::fs;
-use std::path::PathBuf;
+use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +17,13 @@ use serde::Serialize;
 
 use crate::WriteDatabase;
 
-/// Why a lock could not be had or a transaction not be committed. Nothing of the transaction is in the database.
+mod log;
+
+use log::Log;
+pub use log::{LogReclaim, reclaim_log};
+
+/// Why a lock could not be had or a transaction not be committed. Nothing of the transaction is in the database, unless the kind says
+/// otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
@@ -28,6 +36,9 @@ pub enum LockError {
         /// Size of the log file.
         log_bytes: ByteCount,
     },
+    /// What is committed is in the write-ahead log, but the log cannot be put on disk: a power cut may take it back.
+    #[error("the write-ahead log cannot be synced: {0}")]
+    NotDurable(io::Error),
     /// SQLite reports something else.
     #[error("the transaction failed: {0}")]
     Sqlite(#[from] rusqlite::Error),
@@ -117,13 +128,12 @@ impl Held<'_> {
 #[derive(Debug)]
 pub struct ShortLocks<'c> {
     connection: &'c Connection,
-    log_path: PathBuf,
-    page_bytes: u32,
+    log: Option<Log<'c>>,
     policy: LockPolicy,
     report: LockReport,
     free: Option<FreeTime>,
+    is_prepared: bool,
     commit_estimate: Duration,
-    synchronous: &'static str,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +143,10 @@ struct FreeTime {
 }
 
 impl<'c> ShortLocks<'c> {
-    /// Sets the waiting time on the connection of `database`; no lock is taken.
+    /// Sets the waiting time and the durability of commits on the connection of `database`; no lock is taken.
+    ///
+    /// In write-ahead-log mode commits are as OpenCode's own (`synchronous=NORMAL`): whole after a power cut, but on disk only after a
+    /// checkpoint or [`ShortLocks::make_durable`]. In rollback mode a commit that does not sync could damage the database, so it does.
     ///
     /// # Errors
     /// Any error of SQLite.
@@ -141,16 +154,15 @@ impl<'c> ShortLocks<'c> {
         let connection = database.connection();
         connection.busy_timeout(policy.wait)?;
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-        Ok(Self {
-            connection,
-            log_path: database.file().beside("-wal"),
-            page_bytes: connection.query_row("PRAGMA page_size", [], |row| row.get(0))?,
-            policy,
-            report: LockReport::default(),
-            free: None,
-            commit_estimate: Duration::ZERO,
-            synchronous: "",
-        })
+        let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+        let log = if mode == "wal" {
+            Some(Log::new(connection, database.file().beside("-wal"))?)
+        } else {
+            connection.pragma_update(None, "synchronous", "FULL")?;
+            None
+        };
+        let (report, commit_estimate) = (LockReport::default(), Duration::ZERO);
+        Ok(Self { connection, log, policy, report, free: None, is_prepared: false, commit_estimate })
     }
 
     /// Runs `body` under `BEGIN IMMEDIATE` and commits or rolls back as it says; an error rolls back.
@@ -165,11 +177,11 @@ impl<'c> ShortLocks<'c> {
         &mut self,
         body: impl FnOnce(&Held<'_>) -> Result<Step<T>, E>,
     ) -> Result<T, E> {
-        self.ensure_log_is_small()?;
-        self.leave_free();
-        let transaction = Transaction::new_unchecked(self.connection, TransactionBehavior::Immediate)
-            .map_err(LockError::of)?;
-        let since = Instant::now();
+        if !self.is_prepared {
+            self.prepare()?;
+        }
+        self.is_prepared = false;
+        let (transaction, since) = self.begin()?;
         // However long commits take, some work must fit between two of them.
         let due_after = self.policy.target.saturating_sub(self.commit_estimate).max(self.policy.target / 2);
         let outcome = body(&Held { connection: &transaction, since, due_after });
@@ -191,44 +203,74 @@ impl<'c> ShortLocks<'c> {
         if is_committed {
             self.commit_estimate = (self.commit_estimate + before_commit.elapsed()) / 2;
         }
+        self.report.transactions += 1;
         self.account(since.elapsed());
+        if let Some(log) = &mut self.log {
+            log.wait_again().map_err(LockError::from)?;
+        }
         if is_committed {
             self.tend_log();
         }
         outcome
     }
 
-    /// Lets commits wait for the disk only at the next checkpoint, as OpenCode itself does (`synchronous=NORMAL`): for changes whose
-    /// loss in a power cut means nothing but that they are to be made again. Short locks, because no commit syncs.
+    /// Does what may take long before the lock is taken: waits until the log is small and the lock has been free for long enough, and
+    /// lets the disk catch up. [`ShortLocks::run`] does it too; who asks others before the lock calls this before it asks, so that the
+    /// answers are fresh.
     ///
     /// # Errors
-    /// Any error of SQLite.
-    pub fn durable_at_checkpoint(&mut self) -> Result<(), LockError> {
-        self.set_synchronous("NORMAL")
-    }
-
-    /// Lets every commit be on disk when it returns. The initial state.
-    ///
-    /// # Errors
-    /// Any error of SQLite.
-    pub fn durable_at_commit(&mut self) -> Result<(), LockError> {
-        self.set_synchronous("FULL")
-    }
-
-    fn set_synchronous(&mut self, mode: &'static str) -> Result<(), LockError> {
-        if self.synchronous != mode {
-            self.connection.pragma_update(None, "synchronous", mode)?;
-            self.synchronous = mode;
+    /// [`LockError::LogPinned`], and any error of SQLite.
+    pub fn prepare(&mut self) -> Result<(), LockError> {
+        if let Some(log) = &mut self.log {
+            log.ensure_small(self.policy.log_bytes_max, self.policy.log_wait)?;
         }
+        if let Some(held) = self.log.as_mut().and_then(Log::ready) {
+            self.account(held);
+        }
+        self.leave_free();
+        self.is_prepared = true;
         Ok(())
     }
 
-    /// Moves what is left in the log, at the end of an operation. Afterwards everything committed is on disk, unless a reader holds
-    /// the log and commits were not durable by themselves.
+    /// Takes the write lock, and says when it was had.
+    fn begin(&mut self) -> Result<(Transaction<'c>, Instant), LockError> {
+        let connection = self.connection;
+        let begin =
+            || Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(LockError::of);
+        if let Some(log) = &mut self.log
+            && log.trust_emptiness()?
+        {
+            let transaction = begin()?;
+            let since = Instant::now();
+            if log.is_as_synced()? {
+                return Ok((transaction, since));
+            }
+            // Somebody has written to the log since it was looked at.
+            drop(transaction);
+            log.wait_again()?;
+        }
+        let transaction = begin()?;
+        Ok((transaction, Instant::now()))
+    }
+
+    /// Puts everything that is committed on disk, whoever committed it; takes no lock and blocks nobody. Call it before anything
+    /// outside the database is told that a change was made.
+    ///
+    /// The log is synced through a descriptor of its own. That loses no lock: SQLite locks the database file and the log's index, never
+    /// the log (sqlite.org/walformat.html, section 2.3). A checkpoint would sync it too, but not while a reader or another checkpoint
+    /// is in its way.
+    ///
+    /// # Errors
+    /// [`LockError::NotDurable`]. What is committed stays committed and may be lost in a power cut.
+    pub fn make_durable(&self) -> Result<(), LockError> {
+        self.log.as_ref().map_or(Ok(()), |log| log.sync().map_err(LockError::NotDurable))
+    }
+
+    /// Moves what is left in the log, at the end of an operation.
     pub fn settle(&mut self) {
-        self.report.log_bytes_max = self.report.log_bytes_max.max(file_bytes(&self.log_path));
-        // Passive: blocks neither writers nor readers, and moves what no reader holds.
-        if checkpoint(self.connection, "PASSIVE").is_err() {
+        let Some(log) = &self.log else { return };
+        self.report.log_bytes_max = self.report.log_bytes_max.max(log.bytes());
+        if log.move_into_database().is_err() {
             self.report.failed_checkpoints += 1;
         }
     }
@@ -245,7 +287,6 @@ impl<'c> ShortLocks<'c> {
 
     fn account(&mut self, held: Duration) {
         let held_us = u64::try_from(held.as_micros()).unwrap_or(u64::MAX);
-        self.report.transactions += 1;
         self.report.longest_lock_us = self.report.longest_lock_us.max(held_us);
         self.report.total_lock_us = self.report.total_lock_us.saturating_add(held_us);
         self.free = Some(FreeTime { since: Instant::now(), at_least: held });
@@ -261,104 +302,12 @@ impl<'c> ShortLocks<'c> {
     /// a checkpoint syncs twice, and tiny transactions share one. The commit stands whether it succeeds or not; a log that does not
     /// shrink is found before the next transaction.
     fn tend_log(&mut self) {
-        self.report.log_bytes_max = self.report.log_bytes_max.max(file_bytes(&self.log_path));
-        // NOOP only counts (sqlite.org/pragma.html#pragma_wal_checkpoint).
-        match checkpoint(self.connection, "NOOP") {
-            Ok(state) if state.waiting() < MOVED_FRAMES => {}
-            Ok(_) | Err(_) => self.settle(),
+        let Some(log) = &self.log else { return };
+        self.report.log_bytes_max = self.report.log_bytes_max.max(log.bytes());
+        if log.is_worth_moving() {
+            self.settle();
         }
     }
-
-    /// A log beyond its limit must have been moved whole and let go by its readers before more is written to it.
-    fn ensure_log_is_small(&self) -> Result<(), LockError> {
-        if file_bytes(&self.log_path) <= self.policy.log_bytes_max {
-            return Ok(());
-        }
-        let state = checkpoint(self.connection, "PASSIVE")?;
-        if state.frames.saturating_mul(self.page_bytes.into()) <= self.policy.log_bytes_max.get() {
-            return Ok(());
-        }
-        retry_restart(self.connection, "RESTART", self.policy.log_wait)?
-            .then_some(())
-            .ok_or_else(|| LockError::LogPinned { log_bytes: file_bytes(&self.log_path) })
-    }
-}
-
-/// What a truncating checkpoint achieved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct LogReclaim {
-    /// Size of the log file before.
-    pub log_bytes_before: ByteCount,
-    /// Size of the log file after.
-    pub log_bytes_after: ByteCount,
-}
-
-/// Moves the whole write-ahead log into the database and cuts the log file, waiting at most `wait` for readers and writers.
-///
-/// # Errors
-/// [`LockError::LogPinned`] where a reader holds the log to the end of the wait: the log keeps its size, nothing is lost, and the same
-/// call succeeds after the reader has gone. Any error of SQLite.
-pub fn reclaim_log(database: &WriteDatabase, wait: Duration) -> Result<LogReclaim, LockError> {
-    let log_path = database.file().beside("-wal");
-    let log_bytes_before = file_bytes(&log_path);
-    checkpoint(database.connection(), "PASSIVE")?;
-    if !retry_restart(database.connection(), "TRUNCATE", wait)? {
-        return Err(LockError::LogPinned { log_bytes: file_bytes(&log_path) });
-    }
-    Ok(LogReclaim { log_bytes_before, log_bytes_after: file_bytes(&log_path) })
-}
-
-struct LogState {
-    is_busy: bool,
-    /// Pages in the log.
-    frames: u64,
-    /// Of those, pages that stand in the database too.
-    moved: u64,
-}
-
-impl LogState {
-    fn waiting(&self) -> u64 {
-        self.frames.saturating_sub(self.moved)
-    }
-}
-
-/// Pages that wait in the log before they are moved.
-const MOVED_FRAMES: u64 = 1000;
-
-fn checkpoint(connection: &Connection, mode: &'static str) -> Result<LogState, LockError> {
-    let answer = connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
-        // Both are -1 without a write-ahead log.
-        let count = |at| row.get::<_, i64>(at).map(|count| u64::try_from(count).unwrap_or(0));
-        Ok(LogState { is_busy: row.get(0)?, frames: count(1)?, moved: count(2)? })
-    });
-    match answer.map_err(LockError::of) {
-        // Another checkpoint runs: the log is moved by it.
-        Err(LockError::Busy) => Ok(LogState { is_busy: true, frames: 0, moved: 0 }),
-        other => other,
-    }
-}
-
-/// Tries a checkpoint of `mode` until it is not busy or `wait` is over. Each try waits for nobody: a restarting checkpoint holds the
-/// write lock while it waits for readers, so the waiting is done here, without a lock.
-fn retry_restart(connection: &Connection, mode: &'static str, wait: Duration) -> Result<bool, LockError> {
-    const PAUSE: Duration = Duration::from_millis(20);
-    let since = Instant::now();
-    let timeout_ms: u32 = connection.query_row("PRAGMA busy_timeout", [], |row| row.get(0))?;
-    connection.busy_timeout(Duration::ZERO)?;
-    let outcome = loop {
-        match checkpoint(connection, mode) {
-            Ok(state) if !state.is_busy => break Ok(true),
-            Ok(_) if since.elapsed() >= wait => break Ok(false),
-            Ok(_) => thread::sleep(PAUSE),
-            Err(error) => break Err(error),
-        }
-    };
-    connection.busy_timeout(Duration::from_millis(timeout_ms.into()))?;
-    outcome
-}
-
-fn file_bytes(path: &std::path::Path) -> ByteCount {
-    ByteCount::new(fs::metadata(path).map_or(0, |found| found.len()))
 }
 
 #[cfg(test)]

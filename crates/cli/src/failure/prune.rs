@@ -56,6 +56,7 @@ pub(super) fn lock(error: &LockError) -> (Status, &'static str, &'static str) {
             "log-pinned",
             "a reader holds the write-ahead log; `headwater locate` names it; what was done so far stays done",
         ),
+        LockError::NotDurable(_) => (Status::Other, "not-durable", REPEAT),
         LockError::Sqlite(_) => (Status::Other, "sqlite", REPEAT),
         // Required because the enum may grow in another release of the library.
         _ => (Status::Other, "other", REPEAT),

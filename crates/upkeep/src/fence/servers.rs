@@ -11,7 +11,14 @@ mod listening;
 
 use listening::Server;
 
-/// Asks the OpenCode servers that hold one database file. Answers are kept for a moment: a bulk operation asks for every session.
+/// Asks the OpenCode servers that hold one database file.
+///
+/// The question has a price that cannot be avoided: 1.18 keeps the turns of each directory in an *instance* of its own, answers
+/// `/session/status` out of it, and makes it where the server has none yet (it loads configuration and plugins, and writes the row of the
+/// project). Without the directory only the turns of the server's own are told; `/api/session/active` makes no instance, but does not know
+/// the turns of the older routes; and no route lists the instances that exist. A turn of the older routes between two steps leaves no
+/// mark in the rows, so it is asked for all the same, and only about the directories of sessions that are about to be written (fact A9).
+/// Answers are kept for a moment: a bulk operation asks for every session.
 #[derive(Debug)]
 pub struct OpenCodeServers {
     database: PathBuf,
@@ -40,7 +47,7 @@ pub(super) struct Found {
 /// One server's list of sessions that are not idle, as the text it sent; `None` where it sent none.
 type Answer = Option<String>;
 
-/// How long an answer is kept. Below [`super::ASKED_AGE_MAX`], which counts from the moment it was asked for.
+/// How long an answer is kept, from the moment in which it was asked for.
 const KEPT_FOR: Duration = Duration::from_millis(300);
 /// How long a server that did not answer is not asked again, so that it does not cost its timeout for every directory.
 const SILENT_FOR: Duration = Duration::from_secs(5);

@@ -244,3 +244,60 @@ fn an_answer_older_than_its_limit_must_be_asked_for_again() {
         .unwrap();
     assert_eq!(verdict, Err(Refusal::AskedTooLongAgo));
 }
+
+/// A server that has looked at once, and whose answer is long under way.
+struct Slow {
+    slow_answers: std::sync::atomic::AtomicU32,
+    asked: std::sync::atomic::AtomicU32,
+}
+
+impl Slow {
+    fn first(slow_answers: u32) -> Self {
+        Self { slow_answers: slow_answers.into(), asked: 0.into() }
+    }
+
+    fn asked(&self) -> u32 {
+        self.asked.load(std::sync::atomic::Ordering::SeqCst)
+    }
+}
+
+impl ServerProbe for Slow {
+    fn holders(&self) -> Holders {
+        Holders::Others
+    }
+
+    fn activity(&self, _session: &str, _directory: &str) -> Activity {
+        use std::sync::atomic::Ordering::SeqCst;
+        self.asked.fetch_add(1, SeqCst);
+        if self.slow_answers.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
+            std::thread::sleep(ASKED_AGE_MAX + Duration::from_millis(1));
+        }
+        Activity::Idle
+    }
+}
+
+/// Rows that a turn writes after the server looked and before its answer comes are settled when the lock is had, if the age of the answer
+/// is counted from the answer.
+#[test]
+fn an_answer_is_as_old_as_the_question() {
+    for (slow_answers, verdict) in [(1, Ok(())), (2, Err(Refusal::AskedTooLongAgo))] {
+        let probe = Slow::first(slow_answers);
+        let folder = tempfile::tempdir().unwrap();
+        let path = database(folder.path(), Layout::V1, Storage::V1);
+        let database = WriteDatabase::open(&path, Duration::ZERO).unwrap();
+        let session = SessionId::new("ses_a").unwrap();
+        let place = SessionPlace::find(database.connection(), database.schema(), Storage::V1, &session)
+            .unwrap()
+            .unwrap();
+        let clock = Clock::starting_at(UnixMillis::new(NOW + 60_000));
+        let mut fence = Fence::new(database.connection(), FenceOptions::default(), &probe, clock).unwrap();
+        let mut locks = ShortLocks::new(&database, LockPolicy::IMMEDIATE).unwrap();
+        let asked = fence.ask(&place).unwrap();
+        let found = locks
+            .run(|held| {
+                Ok::<_, LockError>(Step::Rollback(fence.check(held, &place, asked, Subject::Content)?))
+            })
+            .unwrap();
+        assert_eq!((found, probe.asked()), (verdict, 2), "{slow_answers} slow answers");
+    }
+}

@@ -1,4 +1,5 @@
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
 use super::*;
@@ -109,6 +110,82 @@ fn a_log_that_a_reader_pins_is_reported_and_reclaimed_after_it_has_gone() {
     let reclaimed = reclaim_log(&writer, Duration::ZERO).unwrap();
     assert_eq!((reclaimed.log_bytes_before, reclaimed.log_bytes_after), (log_bytes, ByteCount::ZERO));
     assert_eq!(reader_count(&path), id);
+}
+
+#[test]
+fn a_commit_waits_for_the_disk_only_where_there_is_no_log_to_sync_afterwards() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(folder.path());
+    for (mode, expected) in [("wal", 1), ("delete", 2)] {
+        let _mode: String = plain_connection(&path)
+            .query_row(&format!("PRAGMA journal_mode = {mode}"), [], |row| row.get(0))
+            .unwrap();
+        let writer = WriteDatabase::open(&path, Duration::ZERO).unwrap();
+        let locks = ShortLocks::new(&writer, LockPolicy::IMMEDIATE).unwrap();
+        let found: u32 =
+            writer.connection().pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
+        assert_eq!(found, expected, "{mode}");
+        locks.make_durable().unwrap();
+    }
+}
+
+/// How commits wait for the disk (`PRAGMA synchronous`: 0 OFF, 1 NORMAL) inside a transaction that inserts the row `id`.
+fn synchronous_inside(locks: &mut ShortLocks<'_>, id: &str) -> u32 {
+    locks
+        .run(|held| {
+            held.connection().execute("INSERT INTO part (id, data) VALUES (?1, '')", [id])?;
+            let found = held.connection().pragma_query_value(None, "synchronous", |row| row.get(0))?;
+            Ok::<_, LockError>(Step::Commit(found))
+        })
+        .unwrap()
+}
+
+/// The first commit into a log writes its header, and that one is synced by SQLite under the lock.
+#[test]
+fn only_a_commit_into_a_log_that_is_empty_on_disk_does_without_the_sync_of_its_header() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(folder.path());
+    let log = folder.path().join("opencode.db-wal");
+    let other = plain_connection(&path);
+    other.execute_batch("INSERT INTO part (id, data) VALUES ('other', '')").unwrap();
+    let writer = WriteDatabase::open(&path, Duration::ZERO).unwrap();
+    let mut locks = ShortLocks::new(&writer, LockPolicy::IMMEDIATE).unwrap();
+    let after = |locks: &ShortLocks<'_>| -> u32 {
+        locks.connection().pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap()
+    };
+    assert_eq!(synchronous_inside(&mut locks, "behind another"), 1, "the log holds what is not moved");
+    assert_eq!(after(&locks), 1);
+
+    locks.settle();
+    assert_ne!(fs::metadata(&log).unwrap().len(), 0);
+    assert_eq!(synchronous_inside(&mut locks, "first"), 0, "a log that is moved is emptied first");
+    assert_eq!(after(&locks), 1);
+    assert_eq!(synchronous_inside(&mut locks, "second"), 1);
+
+    // A reader of the log keeps it from being emptied, and its pages from being overwritten.
+    other.execute_batch("BEGIN; SELECT count(*) FROM part").unwrap();
+    locks.settle();
+    assert_eq!(synchronous_inside(&mut locks, "beside a reader"), 1);
+    other.execute_batch("COMMIT").unwrap();
+    let rows: u32 = reader_count(&path);
+    assert_eq!(rows, 5);
+}
+
+/// Filled and emptied by somebody else between the look and the lock: whether the emptiness is on disk is not known.
+#[test]
+fn a_log_that_somebody_else_emptied_meanwhile_is_not_taken_for_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(folder.path());
+    let writer = WriteDatabase::open(&path, Duration::ZERO).unwrap();
+    let mut log = Log::new(writer.connection(), folder.path().join("opencode.db-wal")).unwrap();
+    log.ready();
+    assert!(log.trust_emptiness().unwrap() && log.is_as_synced().unwrap());
+    let other = plain_connection(&path);
+    other
+        .execute_batch("INSERT INTO part (id, data) VALUES ('other', ''); PRAGMA wal_checkpoint(TRUNCATE)")
+        .unwrap();
+    assert_eq!(log.bytes(), ByteCount::ZERO);
+    assert!(!log.is_as_synced().unwrap());
 }
 
 fn database(folder: &Path) -> PathBuf {

@@ -45,6 +45,11 @@ pub enum Why {
     /// Another process holds the write lock.
     #[error("another process holds the write lock")]
     Busy,
+    /// What the servers said was too old each time when the write lock was had.
+    #[error(
+        "servers were slow to answer or other programs kept the write lock busy: each time the answers were too old when the lock was had"
+    )]
+    AskedTooLongAgo,
     /// Another prune of the same database is running.
     #[error("another prune of the same database is running")]
     OtherPrune,
@@ -63,6 +68,7 @@ impl Serialize for Why {
             Self::Moved => serializer.serialize_str("moved"),
             Self::Unsupported(_) => serializer.serialize_str("unsupported-storage"),
             Self::Busy => serializer.serialize_str("busy"),
+            Self::AskedTooLongAgo => serializer.serialize_str("asked-too-long-ago"),
             Self::OtherPrune => serializer.serialize_str("other-prune"),
             Self::LogPinned => serializer.serialize_str("log-pinned"),
             Self::NoSuchItem => serializer.serialize_str("no-such-item"),
@@ -76,7 +82,9 @@ impl From<Why> for Blocked {
             Why::Kept(reason) => code(reason),
             Why::Moved => BlockedReason::Conflict,
             Why::Unsupported(_) => BlockedReason::UnsupportedStorage,
-            Why::Busy | Why::OtherPrune | Why::LogPinned => BlockedReason::MaintenanceRequired,
+            Why::Busy | Why::AskedTooLongAgo | Why::OtherPrune | Why::LogPinned => {
+                BlockedReason::MaintenanceRequired
+            }
             Why::NoSuchItem => BlockedReason::NotDeletable,
         };
         Self { reason, why }
@@ -95,7 +103,7 @@ impl From<Refusal> for Blocked {
             Refusal::Kept(reason) => Why::Kept(reason),
             Refusal::Unsupported(unsupported) => Why::Unsupported(unsupported),
             Refusal::Moved => Why::Moved,
-            Refusal::AskedTooLongAgo => Why::Busy,
+            Refusal::AskedTooLongAgo => Why::AskedTooLongAgo,
         }
         .into()
     }
@@ -111,6 +119,7 @@ fn code(reason: KeptReason) -> BlockedReason {
         | KeptReason::UnknownKind
         | KeptReason::Unreadable
         | KeptReason::Oversized
+        | KeptReason::OversizedRow
         | KeptReason::NewestTurn
         | KeptReason::AfterCompaction
         | KeptReason::Pinned
@@ -140,7 +149,7 @@ pub(super) fn of_session(refusal: Refusal) -> Result<KeptReason, Why> {
         Refusal::Kept(reason) => Ok(reason),
         Refusal::Moved => Ok(KeptReason::Changed),
         Refusal::Unsupported(unsupported) => Err(Why::Unsupported(unsupported)),
-        Refusal::AskedTooLongAgo => Err(Why::Busy),
+        Refusal::AskedTooLongAgo => Err(Why::AskedTooLongAgo),
     }
 }
 
@@ -181,7 +190,9 @@ impl From<rusqlite::Error> for PruneErrorKind {
     fn from(error: rusqlite::Error) -> Self {
         match LockError::of(error) {
             LockError::Sqlite(error) => Self::Sqlite(error),
-            lock @ (LockError::Busy | LockError::LogPinned { .. }) => Self::Lock(lock),
+            lock @ (LockError::Busy | LockError::LogPinned { .. } | LockError::NotDurable(_)) => {
+                Self::Lock(lock)
+            }
         }
     }
 }
@@ -199,7 +210,7 @@ impl PruneErrorKind {
             Self::Lock(LockError::Busy) => Some(Why::Busy),
             Self::Lock(LockError::LogPinned { .. }) => Some(Why::LogPinned),
             Self::State(StateError { kind: StateErrorKind::Busy, .. }) => Some(Why::OtherPrune),
-            Self::Lock(LockError::Sqlite(_))
+            Self::Lock(LockError::Sqlite(_) | LockError::NotDurable(_))
             | Self::State(_)
             | Self::Archive(_)
             | Self::Plan(_)

@@ -12,9 +12,6 @@ use crate::fence::{Refusal, Subject};
 use crate::lock;
 use crate::state::Resolution;
 
-/// How often everything is asked again because the wait for the lock was too long.
-const ASK_TRIES: u32 = 3;
-
 /// The answer for one message of a batch.
 #[derive(Debug)]
 pub(super) struct Answered {
@@ -45,8 +42,6 @@ impl Pruner<'_> {
         for wanted in wanted {
             preparations.push(self.prepare(wanted)?);
         }
-        // A receipt must not outlive its change.
-        self.locks.durable_at_commit()?;
         self.intend(&preparations)?;
         let outcome = self.commit_all(&preparations);
         drop(claim);
@@ -96,12 +91,22 @@ impl Pruner<'_> {
             }
             answers.push(answered);
         }
-        let recorded = self.record(&resolutions);
+        let recorded = self.ensure_durable(&answers).and_then(|()| self.record(&resolutions));
         if let Some(failure) = failure {
             return Err(failure);
         }
         recorded?;
         Ok(answers)
+    }
+
+    /// Nobody is told of a prune, and no receipt of one is resolved, before it is on disk: a receipt must not outlive its change. An answer
+    /// from an earlier receipt counts too, since the process that committed it may have ended before it waited for the disk.
+    fn ensure_durable(&self, answers: &[Answered]) -> Result<(), PruneError> {
+        if answers.iter().any(|answered| matches!(answered.answer, Answer::Pruned(_))) {
+            self.locks.make_durable()?;
+            self.observer.reached(Step::Durable.name());
+        }
+        Ok(())
     }
 
     fn record(&mut self, resolutions: &[(String, Resolution)]) -> Result<(), PruneError> {
@@ -116,7 +121,10 @@ impl Pruner<'_> {
 
     /// One message under the lock: the receipt, or why nothing was changed.
     fn commit(&mut self, prepared: &Prepared) -> Result<Result<Committed, Blocked>, PruneError> {
-        for _ in 0..ASK_TRIES {
+        loop {
+            if let Err(error) = self.locks.prepare().map_err(PruneError::from) {
+                return error.kind.blocked().map_or(Err(error), |why| Ok(Err(why.into())));
+            }
             let asked = match self.fence.ask(&prepared.place) {
                 Ok(asked) => asked,
                 Err(reason) => return Ok(Err(reason.into())),
@@ -141,9 +149,10 @@ impl Pruner<'_> {
                 Err(error) => return error.kind.blocked().map_or(Err(error), |why| Ok(Err(why.into()))),
             };
             match outcome {
-                Err(Refusal::AskedTooLongAgo) => {}
+                Err(Refusal::AskedTooLongAgo) if self.patience.may_ask_again() => {}
                 Err(refusal) => return Ok(Err(refusal.into())),
                 Ok(outcome) => {
+                    self.patience.restore();
                     if matches!(outcome, Ok(Committed::Fresh)) {
                         self.observer.reached(Step::Committed.name());
                     }
@@ -151,7 +160,6 @@ impl Pruner<'_> {
                 }
             }
         }
-        Ok(Err(Why::Busy.into()))
     }
 }
 

@@ -108,6 +108,7 @@ impl Pruner<'_> {
         let file = self.database.file();
         report.space = Space::before(connection, file.path())?;
         let outcome = self.passes(plan, selection, report);
+        self.locks.make_durable()?;
         self.locks.settle();
         report.space.after(connection, file.path(), &file.beside("-wal"))?;
         report.locks = self.locks.report();
@@ -234,11 +235,14 @@ impl Pruner<'_> {
         }
     }
 
-    /// Whether to ask once more after a wait for the lock that was too long: a few times in a row, then the database is busy.
+    /// Goes on to ask once more after answers that were too old, as long as that makes sense.
     pub(super) fn patience(&mut self, is_stale: bool) -> Result<(), Halt> {
-        const STALE_MAX: u32 = 5;
-        self.stale_in_a_row = if is_stale { self.stale_in_a_row + 1 } else { 0 };
-        if self.stale_in_a_row > STALE_MAX { Err(Halt::Blocked(Why::Busy)) } else { Ok(()) }
+        if !is_stale {
+            self.patience.restore();
+        } else if !self.patience.may_ask_again() {
+            return Err(Halt::Blocked(Why::AskedTooLongAgo));
+        }
+        Ok(())
     }
 
     pub(super) fn keep_session(pass: &mut Pass<'_>, session: &SessionId, reason: KeptReason) {

@@ -1,12 +1,13 @@
 //! The event classes: rows of many sessions in each short transaction.
 
 use headwater_model::{ByteCount, SessionId};
-use headwater_prune::{Class, KeptReason};
+use headwater_prune::{Class, KeptReason, ROW_BYTES_MAX};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::answer::{PruneErrorKind, of_session};
 use super::bulk::{Halt, Pass};
 use super::pruner::Pruner;
+use super::step::Step;
 use super::work::Work;
 use crate::fence::{Asked, Refusal, SessionPlace, Subject};
 use crate::lock::{self, Held};
@@ -18,8 +19,6 @@ const WAITING_BYTES: u64 = 64 << 20;
 /// A row that is larger is read before the lock is taken: deleting it follows the chain of all its pages (458 MiB take
 /// 0.3 s from memory and 1.05 s from disk).
 pub(super) const WARM_BYTES: u64 = 32 << 20;
-/// A row that is larger keeps the lock for more than half a second even from memory, and only a rebuild removes it.
-const ROW_BYTES_MAX: u64 = 640 << 20;
 /// Most sessions that are asked about before one transaction.
 const ASKED_SESSIONS: usize = 256;
 /// Most bytes of event rows in one frame of an archive.
@@ -51,7 +50,6 @@ struct Queue {
 impl Pruner<'_> {
     pub(super) fn event_pass(&mut self, pass: &mut Pass<'_>) -> Result<(), Halt> {
         let mut queue = Queue::default();
-        self.locks.durable_at_checkpoint()?;
         self.each_session(pass, &[Class::SupersededEvents, Class::Events], |pruner, pass, session, work| {
             pruner.enqueue(pass, session, work, &mut queue)
         })?;
@@ -105,8 +103,9 @@ impl Pruner<'_> {
                 continue;
             };
             let bytes = u64::try_from(bytes).unwrap_or(0);
+            // It keeps the lock for more than half a second even from memory.
             if bytes > ROW_BYTES_MAX {
-                Self::keep_session(pass, &waiting.place.session, KeptReason::Oversized);
+                Self::keep_session(pass, &waiting.place.session, KeptReason::OversizedRow);
                 continue;
             }
             if bytes > WARM_BYTES {
@@ -161,8 +160,16 @@ impl Pruner<'_> {
 
     /// One transaction over as many of the waiting rows as fit into it.
     fn delete_some(&mut self, pass: &mut Pass<'_>, waiting: &mut [Waiting]) -> Result<(), Halt> {
-        let asked: Vec<_> =
-            waiting.iter().take(ASKED_SESSIONS).map(|session| self.fence.ask(&session.place)).collect();
+        self.locks.prepare()?;
+        let mut asked: Vec<Result<Asked, KeptReason>> = Vec::new();
+        for session in waiting.iter().take(ASKED_SESSIONS) {
+            // The first answer must still count when the lock is had.
+            if asked.iter().flatten().next().is_some_and(|first| !first.leaves_time()) {
+                break;
+            }
+            asked.push(self.fence.ask(&session.place));
+        }
+        self.observer.reached(Step::Asked.name());
         let fence = &mut self.fence;
         let outcome = self.locks.run(|held| {
             let mut outcome = Vec::new();

@@ -114,7 +114,6 @@ impl Pruner<'_> {
         };
         self.archive_fields(&place, chunk)?;
         self.observer.reached(Step::FieldsRead.name());
-        self.locks.durable_at_checkpoint()?;
         let mut rest = &chunk[..];
         while !rest.is_empty() {
             match self.write_some(&place, rest)? {
@@ -157,10 +156,12 @@ impl Pruner<'_> {
         place: &SessionPlace,
         rows: &[Rewritten],
     ) -> Result<Result<Vec<bool>, Refusal>, Halt> {
+        self.locks.prepare()?;
         let asked = match self.fence.ask(place) {
             Ok(asked) => asked,
             Err(reason) => return Ok(Err(reason.into())),
         };
+        self.observer.reached(Step::Asked.name());
         let fence = &mut self.fence;
         let written = self.locks.run(|held| {
             if let Err(refusal) = fence.check(held, place, asked, Subject::Content)? {

@@ -8,7 +8,7 @@ use headwater_prune::PruneRequest;
 use super::answer::{Answer, PruneError};
 use super::prepare::Wanted;
 use crate::WriteDatabase;
-use crate::fence::{Clock, Fence, FenceOptions, ServerProbe, SessionPlace};
+use crate::fence::{Clock, Fence, FenceOptions, Patience, ServerProbe, SessionPlace};
 use crate::lock::{LockPolicy, LockReport, ShortLocks};
 use crate::observer::Observer;
 use crate::state::{DatabaseIdentity, DatabaseKey, StateFile};
@@ -45,7 +45,7 @@ pub struct Pruner<'a> {
     pub(super) claim_wait: Duration,
     pub(super) archive: Option<&'a mut Archive>,
     pub(super) observer: &'a dyn Observer,
-    pub(super) stale_in_a_row: u32,
+    pub(super) patience: Patience,
 }
 
 impl<'a> Pruner<'a> {
@@ -73,7 +73,7 @@ impl<'a> Pruner<'a> {
             claim_wait: options.locks.wait,
             archive: None,
             observer,
-            stale_in_a_row: 0,
+            patience: Patience::default(),
         })
     }
 

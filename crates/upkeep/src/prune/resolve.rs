@@ -27,6 +27,8 @@ impl Pruner<'_> {
             }
         }
         drop(snapshot);
+        // The process that committed what was read may have ended before it was on disk.
+        self.locks.make_durable()?;
         self.state.resolve(self.key, resolutions)?;
         Ok(())
     }

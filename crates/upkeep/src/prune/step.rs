@@ -22,8 +22,10 @@ pub enum Step {
     Checked,
     /// The change stands in the open transaction.
     Edited,
-    /// The transaction is committed.
+    /// The transaction is committed: every reader sees it, and a process that ends cannot lose it.
     Committed,
+    /// The committed transactions are on disk: a power cut cannot lose them.
+    Durable,
     /// The intent is resolved (state file only).
     Recorded,
     /// In bulk: rows of a field class were read and their new data computed; the lock is not taken.
@@ -32,7 +34,7 @@ pub enum Step {
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Claimed,
         Self::Resolved,
         Self::Archived,
@@ -43,6 +45,7 @@ impl Step {
         Self::Checked,
         Self::Edited,
         Self::Committed,
+        Self::Durable,
         Self::Recorded,
         Self::FieldsRead,
     ];
@@ -60,6 +63,7 @@ impl Step {
             Self::Checked => "prune-checked",
             Self::Edited => "prune-edited",
             Self::Committed => "prune-committed",
+            Self::Durable => "prune-durable",
             Self::Recorded => "prune-recorded",
             Self::FieldsRead => "prune-fields-read",
         }

@@ -119,7 +119,11 @@ fn account(pass: &mut Pass<'_>, planned: &Planned<'_>, answered: &Answered) -> R
         Answer::Blocked(blocked) => match blocked.why {
             Why::Kept(reason) => keep(reason),
             Why::Moved | Why::NoSuchItem => keep(KeptReason::Changed),
-            why @ (Why::Unsupported(_) | Why::Busy | Why::OtherPrune | Why::LogPinned) => {
+            why @ (Why::Unsupported(_)
+            | Why::Busy
+            | Why::AskedTooLongAgo
+            | Why::OtherPrune
+            | Why::LogPinned) => {
                 return Err(Halt::Blocked(why));
             }
         },

@@ -14,7 +14,9 @@ use crate::fence::{NoServers, Storage};
 use crate::observer::{Observer, Unobserved};
 use crate::state::{DatabaseIdentity, StateFile};
 
+mod begun;
 mod bulk;
 mod crash;
 mod disk_full;
+mod durable;
 mod single;

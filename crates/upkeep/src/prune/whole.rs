@@ -1,12 +1,13 @@
 //! Whole session trees: children first, no orphans, a tree as one (P15).
 
 use headwater_model::{ByteCount, SessionId};
-use headwater_prune::{Class, KeptReason};
+use headwater_prune::{Class, KeptReason, ROW_BYTES_MAX};
 use rusqlite::Connection;
 
 use super::answer::{PruneErrorKind, of_session};
 use super::bulk::{Halt, Pass};
 use super::pruner::Pruner;
+use super::step::Step;
 use super::work::planned;
 use crate::fence::{Asked, Fence, Refusal, SessionPlace, Storage, Subject};
 use crate::lock::{self, Held};
@@ -20,8 +21,6 @@ use crate::undo::{Unit, row_digest};
 /// goes in several, its session rows last.
 const AT_ONCE_ROWS: u64 = 20_000;
 const AT_ONCE_BYTES: u64 = 64 << 20;
-/// A tree that holds a larger row is left to a rebuild: no short lock can delete it.
-const ROW_BYTES_MAX: u64 = 640 << 20;
 /// Most bytes of rows in one frame of an archive.
 const FRAME_BYTES: u64 = 8 << 20;
 
@@ -65,7 +64,6 @@ impl Tree {
 
 impl Pruner<'_> {
     pub(super) fn whole_pass(&mut self, pass: &mut Pass<'_>) -> Result<(), Halt> {
-        self.locks.durable_at_checkpoint()?;
         let forest = pass.roster.forest();
         let total = forest.trees().len() as u64;
         for (tree, done) in forest.trees().iter().zip(1..) {
@@ -138,7 +136,7 @@ impl Pruner<'_> {
             return Ok(Err((sessions, KeptReason::Changed)));
         }
         if warm_large_rows(&snapshot, schema, &listing)? == Warmth::TooLarge {
-            return Ok(Err((sessions, KeptReason::Oversized)));
+            return Ok(Err((sessions, KeptReason::OversizedRow)));
         }
         let mut places = Vec::new();
         for session in &sessions {
@@ -173,6 +171,7 @@ impl Pruner<'_> {
 
     /// One transaction. The whole tree where it is small enough; else as many rows as fit, and the next transaction checks again.
     fn delete_some_of(&mut self, tree: &mut Tree) -> Result<Result<(), Refusal>, Halt> {
+        self.locks.prepare()?;
         let mut asked = Vec::new();
         for place in &tree.places {
             match self.fence.ask(place) {
@@ -180,6 +179,7 @@ impl Pruner<'_> {
                 Err(reason) => return Ok(Err(reason.into())),
             }
         }
+        self.observer.reached(Step::Asked.name());
         let fence = &mut self.fence;
         let outcome = self.locks.run(|held| {
             if let Err(refusal) = check_tree(fence, held, tree, &asked)? {

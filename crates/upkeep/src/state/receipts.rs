@@ -132,14 +132,21 @@ impl StateFile {
         })
     }
 
-    /// Removes the receipt of a prune that was undone.
+    /// Removes the receipts of prunes that were undone, in one transaction.
     ///
     /// # Errors
-    /// [`StateError`] where the file cannot be written. The receipt is superseded all the same: the content has its first revision.
-    pub fn forget(&mut self, database: DatabaseKey, key: &str) -> Result<(), StateError> {
+    /// [`StateError`] where the file cannot be written. The receipts are superseded all the same: the content has its first revision.
+    pub fn forget<'k>(
+        &mut self,
+        database: DatabaseKey,
+        keys: impl IntoIterator<Item = &'k str>,
+    ) -> Result<(), StateError> {
         self.write(|connection| {
-            connection
-                .execute("DELETE FROM receipt WHERE database = ?1 AND key = ?2", params![database.0, key])?;
+            let mut delete =
+                connection.prepare_cached("DELETE FROM receipt WHERE database = ?1 AND key = ?2")?;
+            for key in keys {
+                delete.execute(params![database.0, key])?;
+            }
             Ok(())
         })
     }

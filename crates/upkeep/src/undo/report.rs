@@ -49,6 +49,9 @@ pub enum LeftAlone {
     /// The session may not be written at this moment.
     #[error("the session is in use")]
     InUse,
+    /// What the servers said was too old each time when the write lock was had.
+    #[error("servers were slow to answer, or other programs kept the write lock busy")]
+    AskedTooLongAgo,
     /// The session stands in another directory, project or workspace.
     #[error("the session was moved")]
     Moved,
@@ -58,7 +61,8 @@ impl From<Refusal> for LeftAlone {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Kept(KeptReason::Gone) => Self::ParentGone,
-            Refusal::Kept(_) | Refusal::AskedTooLongAgo => Self::InUse,
+            Refusal::Kept(_) => Self::InUse,
+            Refusal::AskedTooLongAgo => Self::AskedTooLongAgo,
             Refusal::Moved => Self::Moved,
             Refusal::Unsupported(_) => Self::SchemaChanged,
         }

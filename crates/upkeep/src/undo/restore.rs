@@ -13,12 +13,12 @@ use super::reader::{ArchiveReader, FrameReader};
 use super::report::{LeftAlone, UndoError, UndoErrorKind, UndoReport};
 use super::row::{Change, Record, Restored};
 use crate::WriteDatabase;
-use crate::fence::{Asked, Clock, Fence, FenceOptions, Refusal, ServerProbe, Subject};
+use crate::fence::{Asked, Clock, Fence, FenceOptions, Patience, Refusal, ServerProbe, Subject};
 use crate::lock::{self, Held, LockPolicy, ShortLocks};
 use crate::observer::{Observer, Progress, Unit as Counted};
 use crate::prune;
 use crate::schema::Schema;
-use crate::state::{DatabaseIdentity, StateFile, hex};
+use crate::state::{DatabaseIdentity, DatabaseKey, StateFile, hex};
 
 /// What a caller may choose.
 #[derive(Clone, Copy, Debug)]
@@ -42,22 +42,32 @@ impl Default for UndoOptions {
 pub enum Step {
     /// The archive was verified whole (once).
     Verified,
+    /// Servers and holders were asked; the lock is not taken.
+    Asked,
     /// The rows stand in the open transaction.
     Restored,
-    /// The transaction is committed; the receipt in the state file is not removed.
+    /// The transaction is committed.
     Committed,
+    /// The committed transactions of a few units are on disk; their receipts in the state file are not removed.
+    Durable,
+    /// Those receipts are removed.
+    Forgotten,
 }
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Self; 3] = [Self::Verified, Self::Restored, Self::Committed];
+    pub const ALL: [Self; 6] =
+        [Self::Verified, Self::Asked, Self::Restored, Self::Committed, Self::Durable, Self::Forgotten];
 
     /// The name that an observer is told.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Verified => "undo-verified",
+            Self::Asked => "undo-asked",
             Self::Restored => "undo-restored",
             Self::Committed => "undo-committed",
+            Self::Durable => "undo-durable",
+            Self::Forgotten => "undo-forgotten",
         }
     }
 }
@@ -85,10 +95,12 @@ pub fn run(
     let mut undo = Undo {
         fence: Fence::new(connection, options.fence, probe, Clock::starting_at(now))?,
         locks: ShortLocks::new(database, options.locks)?,
+        patience: Patience::default(),
         archive,
         observer,
     };
     let total = reader.offsets.len() as u64;
+    let mut restored = Vec::new();
     let mut report = UndoReport { units: total, had_torn_end: reader.is_torn, ..UndoReport::default() };
     let key = state.database(&identity)?;
     for (offset, done) in reader.offsets.iter().rev().zip(0..) {
@@ -96,19 +108,24 @@ pub fn run(
             report.is_cancelled = true;
             break;
         }
-        let restored = undo.unit(&reader, *offset, &mut report)?;
-        if let Some(receipt) = restored {
-            state.forget(key, &receipt)?;
+        restored.extend(undo.unit(&reader, *offset, &mut report)?);
+        if restored.len() >= FORGOTTEN_TOGETHER {
+            undo.forget(state, key, &mut restored)?;
         }
         observer.progress(Progress { phase: "restoring", done, total: Some(total), unit: Counted::Rows });
     }
+    undo.forget(state, key, &mut restored)?;
     report.locks = undo.locks.report();
     Ok(report)
 }
 
+/// Units whose receipts are removed from the state file together: each time waits for the disk twice.
+const FORGOTTEN_TOGETHER: usize = 64;
+
 struct Undo<'a> {
     fence: Fence<'a>,
     locks: ShortLocks<'a>,
+    patience: Patience,
     archive: &'a Path,
     observer: &'a dyn Observer,
 }
@@ -121,6 +138,22 @@ struct Outcome {
 }
 
 impl Undo<'_> {
+    /// Waits until what was restored is on disk, then removes its receipts from the state file: a receipt must not go before its change
+    /// is back for good. Leaves `restored` empty.
+    fn forget(
+        &self,
+        state: &mut StateFile,
+        key: DatabaseKey,
+        restored: &mut Vec<String>,
+    ) -> Result<(), UndoError> {
+        self.locks.make_durable()?;
+        self.observer.reached(Step::Durable.name());
+        state.forget(key, restored.iter().map(String::as_str))?;
+        self.observer.reached(Step::Forgotten.name());
+        restored.clear();
+        Ok(())
+    }
+
     /// Restores one unit. Returns the key of the receipt that is to be removed from the state file.
     fn unit(
         &mut self,
@@ -129,13 +162,21 @@ impl Undo<'_> {
         report: &mut UndoReport,
     ) -> Result<Option<String>, UndoError> {
         let unit = self.open(reader, offset)?.unit;
-        let asked = match self.fence.ask(&unit.place) {
-            Ok(asked) => Ok(asked),
-            Err(reason) => Err(LeftAlone::from(Refusal::Kept(reason))),
-        };
-        let outcome = match asked {
-            Ok(asked) => self.transaction(reader, offset, &unit, asked)?,
-            Err(left) => self.leave(reader, offset, left)?,
+        let outcome = loop {
+            self.locks.prepare()?;
+            let asked = match self.fence.ask(&unit.place) {
+                Ok(asked) => asked,
+                Err(reason) => break self.leave(reader, offset, Refusal::Kept(reason).into())?,
+            };
+            self.observer.reached(Step::Asked.name());
+            match self.transaction(reader, offset, &unit, asked)? {
+                Err(LeftAlone::AskedTooLongAgo) if self.patience.may_ask_again() => {}
+                Err(left) => break self.leave(reader, offset, left)?,
+                Ok(outcome) => {
+                    self.patience.restore();
+                    break outcome;
+                }
+            }
         };
         for left in outcome.left {
             *report.rows_left.entry(left).or_default() += 1;
@@ -155,7 +196,7 @@ impl Undo<'_> {
         offset: u64,
         unit: &Unit,
         asked: Asked,
-    ) -> Result<Outcome, UndoError> {
+    ) -> Result<Result<Outcome, LeftAlone>, UndoError> {
         let (fence, archive, observer) = (&mut self.fence, self.archive, self.observer);
         let ran = self.locks.run(|held| {
             if let Some(left) = refusal(fence, held, unit, asked)? {
@@ -170,10 +211,7 @@ impl Undo<'_> {
                 other => lock::Step::Rollback(other),
             })
         })?;
-        match ran {
-            Ok(outcome) => Ok(outcome),
-            Err(left) => self.leave(reader, offset, left),
-        }
+        Ok(ran)
     }
 
     /// Counts the rows of a unit that stays as it is.

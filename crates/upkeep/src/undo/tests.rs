@@ -359,7 +359,8 @@ fn a_kill_at_any_step_of_an_undo_leaves_the_pruned_or_the_restored_message() {
                 .status()
                 .unwrap();
             assert_eq!(status.signal(), Some(9), "{storage:?} {step:?}");
-            let expected = if step == Step::Committed { &before } else { &pruned };
+            let is_restored = !matches!(step, Step::Verified | Step::Asked | Step::Restored);
+            let expected = if is_restored { &before } else { &pruned };
             assert_eq!(&dump(&case.path), expected, "{storage:?} {step:?}");
 
             undo(&case.path, &case.archive).unwrap();
@@ -368,5 +369,41 @@ fn a_kill_at_any_step_of_an_undo_leaves_the_pruned_or_the_restored_message() {
             receipt(prune(&case.path, &request));
             assert_eq!((dump(&case.path), receipts(&case.path)), (pruned, 1), "{storage:?} {step:?}");
         }
+    }
+}
+
+/// Takes the log away once units are restored, so that it cannot be synced.
+struct LogAway(PathBuf);
+
+impl crate::observer::Observer for LogAway {
+    fn reached(&self, step: &'static str) {
+        if step == Step::Committed.name() {
+            fs::rename(&self.0, self.0.with_file_name("log-elsewhere")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_receipt_stays_until_what_was_undone_is_on_disk() {
+    for (storage, layout) in STORAGES {
+        let case = case(storage, layout);
+        let before = dump(&case.path);
+        receipt(prune_into(&case.path, &request(&case.path, &[0, 1]), &case.archive));
+        let is_in_state = storage != Storage::V2 || layout == Layout::ReducedV2;
+        let log = case.path.with_file_name("opencode.db-wal");
+        let database = WriteDatabase::open(&case.path, Duration::ZERO).unwrap();
+        let mut state = StateFile::open(&state_path(&case.path)).unwrap();
+        let now = UnixMillis::new(NOW + 60_000);
+        let away = LogAway(log.clone());
+        let outcome =
+            run(&database, &mut state, &case.archive, &NoServers, UndoOptions::default(), now, &away);
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("the write-ahead log cannot be synced"), "{storage:?}: {error}");
+        drop((database, state));
+        fs::rename(log.with_file_name("log-elsewhere"), &log).unwrap();
+        assert_eq!(dump(&case.path), before, "{storage:?}");
+        assert_eq!(receipts(&case.path), u64::from(is_in_state), "{storage:?}");
+        undo(&case.path, &case.archive).unwrap();
+        assert_eq!(dump(&case.path), before, "{storage:?}");
     }
 }

@@ -48,7 +48,7 @@ fn killed_process_entry() {
 }
 
 /// Runs a prune that is killed at `step`; `false` where it ended without reaching it.
-fn killed_at(step: Step, path: &Path, request: &PruneRequest, archive: Option<&Path>) -> bool {
+pub(super) fn killed_at(step: Step, path: &Path, request: &PruneRequest, archive: Option<&Path>) -> bool {
     use std::os::unix::process::ExitStatusExt;
     let mut child = test_process("prune::tests::crash::killed_process_entry");
     child
