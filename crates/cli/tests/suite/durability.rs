@@ -168,6 +168,36 @@ fn an_undo_is_on_the_disk_before_it_is_reported() {
     });
 }
 
+/// The lock byte of the log's index that every writer holds (sqlite.org/walformat.html, section 2.3).
+const WRITE_LOCK: &str = "l_start=120, l_len=1";
+
+/// Beside a program that writes a lot a sync takes seconds, and OpenCode waits for the lock on its only thread (P8a).
+#[test]
+fn no_sync_falls_into_the_time_of_a_write_lock() {
+    let fixed = ["--yes", "--archive", "removed.zst", "--db", "opencode.db"];
+    let technical = ["prune", "--class", "technical", "--newest-turn"];
+    for has_log in [false, true] {
+        let home = tempfile::tempdir().unwrap();
+        if has_log {
+            with_log(home.path());
+        } else {
+            scene::database(home.path());
+        }
+        for command in [&technical[..], &["undo"]] {
+            let trace = traced(home.path(), &[command, &fixed].concat(), 0);
+            let (mut is_held, mut locks) = (false, 0);
+            for call in &trace.0 {
+                if call.is_ok && is(call, "opencode.db-shm") && call.arguments.contains(WRITE_LOCK) {
+                    is_held = call.arguments.contains("F_WRLCK");
+                    locks += u32::from(is_held);
+                }
+                assert!(!is_held || !call.is_sync(), "{command:?}: {call:?} under the lock: {trace}");
+            }
+            assert!(locks > 0, "{command:?}: {trace}");
+        }
+    }
+}
+
 #[test]
 fn a_snapshot_is_on_the_disk_before_it_has_its_name() {
     let home = tempfile::tempdir().unwrap();
