@@ -1,59 +1,7 @@
 //! What SQLite's errors mean to a caller.
 
-use headwater_store::{BadMutation, ReadError, ReadErrorKind, WriteError, WriteErrorKind};
+use headwater_store::{ReadError, ReadErrorKind, WriteError, WriteErrorKind};
 use rusqlite::ErrorCode;
-
-/// Why one change was not made.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// It asks for something that cannot be. The transaction goes on without it.
-    Refused(WriteErrorKind),
-    /// SQLite answered with an error. The transaction is lost.
-    Sqlite(rusqlite::Error),
-}
-
-impl From<WriteErrorKind> for Failure {
-    fn from(kind: WriteErrorKind) -> Self {
-        Self::Refused(kind)
-    }
-}
-
-impl From<rusqlite::Error> for Failure {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
-    }
-}
-
-/// Why one mutation was not made.
-#[derive(Debug)]
-pub(crate) enum MutationFailure {
-    /// It asks for something that cannot be.
-    Refused(BadMutation),
-    /// SQLite answered with an error.
-    Sqlite(rusqlite::Error),
-}
-
-impl MutationFailure {
-    /// The failure of a batch whose mutation at `index` it is.
-    pub(crate) fn at(self, index: usize) -> Failure {
-        match self {
-            Self::Refused(reason) => WriteErrorKind::Refused { index, reason }.into(),
-            Self::Sqlite(error) => error.into(),
-        }
-    }
-}
-
-impl From<BadMutation> for MutationFailure {
-    fn from(reason: BadMutation) -> Self {
-        Self::Refused(reason)
-    }
-}
-
-impl From<rusqlite::Error> for MutationFailure {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
-    }
-}
 
 /// The error of a write. No constraint of the schema is hit by what the store checks before; one that is comes from another program's
 /// trigger or index.

@@ -7,7 +7,6 @@
 //!
 //! A file of the agent host whose tables this store shares opens as it is; `schema` says what is added to it.
 
-mod apply;
 mod backup;
 mod connection;
 mod epoch;
@@ -20,6 +19,8 @@ mod readers;
 mod rows;
 mod schema;
 mod store;
+mod transaction;
+mod work;
 mod writer;
 
 pub use options::{SqliteOptions, Synchronous};

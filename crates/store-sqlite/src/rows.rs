@@ -82,10 +82,15 @@ pub(crate) fn session(row: &Row<'_>) -> Result<SessionRecord> {
     })
 }
 
-/// Where the message `id` stands, from its task, author and key at `first` and behind.
-pub(crate) fn place(row: &Row<'_>, id: &str, first: usize) -> Result<Place> {
-    let order = OrderKey { time: named(row, first + 2)?.map(OrderTime::from_stored), id: id.to_owned() };
-    Ok(Place { task_id: named(row, first)?, author_type: Some(text(row, first + 1)?), order })
+/// The columns of [`place`], in order.
+pub(crate) fn place_columns() -> String {
+    format!("id, task_id, author_type, {}", order_time("created_at"))
+}
+
+/// Reads where a message stands, from the columns at `first` and behind.
+pub(crate) fn place(row: &Row<'_>, first: usize) -> Result<Place> {
+    let order = OrderKey { time: named(row, first + 3)?.map(OrderTime::from_stored), id: text(row, first)? };
+    Ok(Place { task_id: named(row, first + 1)?, author_type: Some(text(row, first + 2)?), order })
 }
 
 /// Text of any storage class; NULL is empty, bytes that are not UTF-8 become U+FFFD.

@@ -10,11 +10,11 @@ use headwater_store::{
     ReadErrorKind, WriteError, WriteErrorKind, Written,
 };
 
-use crate::apply::{Done, Work};
 use crate::epoch::Life;
 use crate::options::SqliteOptions;
 use crate::readers::Readers;
 use crate::schema::{OpenError, OpenErrorKind, Upgrade};
+use crate::work::{Done, Work};
 use crate::writer::Writer;
 use crate::{connection, failure, pages, rows, schema};
 

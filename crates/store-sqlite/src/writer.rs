@@ -2,12 +2,13 @@
 
 use std::thread;
 
+use headwater_store::apply::Failure;
 use headwater_store::{ContentLimit, WriteError, WriteErrorKind};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::apply::{self, Done, Work};
-use crate::failure::{Failure, write_error};
+use crate::failure::write_error;
+use crate::work::{Done, Work, perform};
 
 /// Requests that wait; more make their callers wait.
 const QUEUE: usize = 1024;
@@ -79,10 +80,10 @@ impl Thread {
         let mut answers = Vec::with_capacity(group.len());
         for work in group {
             let savepoint = transaction.savepoint()?;
-            answers.push(match apply::perform(&savepoint, work, self.limit) {
+            answers.push(match perform(&savepoint, work, self.limit) {
                 Ok(done) => savepoint.commit().map(|()| Ok(done))?,
                 Err(Failure::Refused(kind)) => savepoint.finish().map(|()| Err(kind.into()))?,
-                Err(Failure::Sqlite(error)) => return Err(error),
+                Err(Failure::Database(error)) => return Err(error),
             });
         }
         transaction.commit()?;

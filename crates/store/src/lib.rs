@@ -3,16 +3,19 @@
 //!
 //! The rows of sessions, messages and turns are the only truth. A [`ConversationSource`] reads them a page at a time, each page at one
 //! revision; a [`ConversationWriter`] changes them, one transaction for each [`Batch`], and answers with [receipts](headwater_model::conversation::Receipt)
-//! that were captured inside that transaction. What the rules are that do not depend on a database (which turns are visible, which
+//! that were captured inside that transaction. How a batch becomes changes of single rows, and how those are described, is in [`apply`]: a backend
+//! offers its [`Rows`] and nothing else. What the rules are that do not depend on a database (which turns are visible, which
 //! tools are pending, what a patch does to metadata) is in [`rules`]; what a backend has to do beyond them is held by the suite in
 //! `conformance` (a feature of the same name), which also runs a naive model in memory beside each backend.
 //!
 //! No SQL, file, socket or clock: time comes with each batch.
 
+pub mod apply;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
 mod page;
+mod rows;
 pub mod rules;
 mod source;
 mod write;
@@ -20,6 +23,7 @@ mod writer;
 
 pub use error::{BadMutation, ReadError, ReadErrorKind, Retry, WriteError, WriteErrorKind};
 pub use page::{Page, PageLimit, PageLimitError, PageQuery, Sort};
+pub use rows::Rows;
 pub use source::ConversationSource;
 pub use write::{
     Batch, ContentLimit, MessagePatch, MetadataChange, Mutation, NewMessage, NewSession, NewTurn, TurnPatch,
