@@ -57,6 +57,14 @@ fn assert_log_is_merged_safely(trace: &Trace) {
 }
 
 #[test]
+fn a_rebuild_without_a_log_has_its_new_file_on_the_disk_before_the_exchange() {
+    let home = tempfile::tempdir().unwrap();
+    scene::database(home.path());
+    let trace = traced(home.path(), &["rebuild", "--class", "events", "--yes", "--db", "opencode.db"], 0);
+    assert_new_file_is_synced(&trace, home.path(), trace.first("exchange", Call::is_rename));
+}
+
+#[test]
 fn a_rebuild_is_on_the_disk_before_each_step_that_relies_on_it() {
     let home = tempfile::tempdir().unwrap();
     with_log(home.path());

@@ -6,17 +6,20 @@
 )]
 
 mod bad_input;
+mod canary;
 mod changing;
 mod documents;
 mod durability;
 mod export;
 mod files;
 mod folder;
+mod limits;
 mod locate;
 mod output;
 mod preview;
 mod program;
 mod reading;
+mod rebuilt;
 mod retention;
 mod salvage;
 mod scene;
