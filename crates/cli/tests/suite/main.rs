@@ -7,6 +7,7 @@
 
 mod bad_input;
 mod canary;
+mod cases;
 mod changing;
 mod documents;
 mod durability;
