@@ -70,7 +70,7 @@ impl<'a> Look<'a> {
         let (mut hit, mut is_unreadable): (Option<Box<Hit>>, bool) = (None, false);
         for (source, rowid) in rows {
             let Some(table) = Table::of(source, self.schema) else { continue };
-            let identity = Identity::read(self.connection, self.schema, &table, rowid)?;
+            let identity = self.labels.identity(&table, rowid)?;
             let Some(found) = self.row(&table, rowid, &identity)? else {
                 is_unreadable = true;
                 continue;

@@ -182,9 +182,12 @@ impl<R: BufRead> Walk<'_, '_, R> {
 
     fn search(&mut self, field: Field) -> Result<(), ReadError> {
         if field.is_technical() && !self.with_technical {
-            return self.reader.string(&mut ());
+            return self.reader.skip();
         }
-        self.reader.string(self.text)?;
+        let query = self.text.query();
+        if !self.reader.string_where(self.text, |stored| query.may_stand_in(stored))? {
+            return Ok(());
+        }
         if field == Field::Attachment && self.text.is_inline_data() {
             self.text.clear();
             return Ok(());

@@ -57,6 +57,15 @@ pub struct Hit {
     pub excerpt: Excerpt,
 }
 
+impl Hit {
+    /// Memory that the hit takes, roughly.
+    pub(super) fn bytes_held(&self) -> usize {
+        let optional = [&self.title, &self.directory, &self.message, &self.part, &self.event, &self.tool];
+        let texts = optional.into_iter().flatten().map(String::len).sum::<usize>();
+        size_of::<Self>() + self.session.len() + self.excerpt.text.len() + texts
+    }
+}
+
 /// What a search did. Complete and exact unless `is_cancelled` or `is_limited`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SearchTotals {

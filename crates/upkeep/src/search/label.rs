@@ -35,14 +35,9 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Reads what row `rowid` of `table` is.
-    pub(crate) fn read(
-        connection: &Connection,
-        schema: &Schema,
-        table: &Table,
-        rowid: i64,
-    ) -> rusqlite::Result<Self> {
-        connection.prepare_cached(&table.identity(schema))?.query_row([rowid], |row| {
+    /// Reads what row `rowid` is with the statement of its table.
+    fn read(connection: &Connection, statement: &str, rowid: i64) -> rusqlite::Result<Self> {
+        connection.prepare_cached(statement)?.query_row([rowid], |row| {
             Ok(Self {
                 id: text_of(row, 0)?.unwrap_or_default(),
                 message: text_of(row, 1)?,
@@ -75,6 +70,8 @@ struct SessionLabel {
 pub(crate) struct Labels<'a> {
     connection: &'a Connection,
     schema: &'a Schema,
+    /// The statement that says what a row is, by table.
+    identities: BTreeMap<&'static str, String>,
     sessions: BTreeMap<String, SessionLabel>,
     /// The message asked for last, and where it comes from.
     message: Option<(String, Origin)>,
@@ -83,7 +80,13 @@ pub(crate) struct Labels<'a> {
 impl<'a> Labels<'a> {
     /// Looks up on `connection`, whose file has `schema`.
     pub(crate) fn new(connection: &'a Connection, schema: &'a Schema) -> Self {
-        Self { connection, schema, sessions: BTreeMap::new(), message: None }
+        Self { connection, schema, identities: BTreeMap::new(), sessions: BTreeMap::new(), message: None }
+    }
+
+    /// What row `rowid` of `table` is.
+    pub(crate) fn identity(&mut self, table: &Table, rowid: i64) -> rusqlite::Result<Identity> {
+        let statement = self.identities.entry(table.name).or_insert_with(|| table.identity(self.schema));
+        Identity::read(self.connection, statement, rowid)
     }
 
     /// The hits of one row, with their names.

@@ -60,6 +60,11 @@ impl Query {
         &self.json
     }
 
+    /// Whether the inside of a stored JSON string may hold a match. Never says no where it does.
+    pub(crate) fn may_stand_in(&self, stored: &[u8]) -> bool {
+        self.json.first_candidate(stored, 0).is_some()
+    }
+
     /// Bytes that a match takes at most.
     pub(super) fn bytes_max(&self) -> usize {
         self.folded.len() * 4

@@ -130,6 +130,29 @@ impl<R: BufRead> Reader<R> {
     /// Reads the string that comes next.
     pub(crate) fn string(&mut self, sink: &mut impl Sink) -> Result<(), ReadError> {
         self.expect(b'"')?;
+        self.rest_of_string(sink)
+    }
+
+    /// Reads the string that comes next, or passes over it and answers false where `matters` says that its bytes as stored, without the
+    /// quotes, have nothing in them. A string that does not lie whole in the bytes at hand is read in any case.
+    pub(crate) fn string_where(
+        &mut self,
+        sink: &mut impl Sink,
+        matters: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<bool, ReadError> {
+        self.expect(b'"')?;
+        let buffer = self.fill()?;
+        if let Some(end) = closing_quote(buffer)
+            && !matters(&buffer[..end])
+        {
+            self.input.consume(end + 1);
+            return Ok(false);
+        }
+        self.rest_of_string(sink)?;
+        Ok(true)
+    }
+
+    fn rest_of_string(&mut self, sink: &mut impl Sink) -> Result<(), ReadError> {
         loop {
             let buffer = self.fill()?;
             let end = memchr::memchr2(b'"', b'\\', buffer).unwrap_or(buffer.len());
@@ -175,7 +198,7 @@ impl<R: BufRead> Reader<R> {
     /// Passes over the value that comes next.
     pub(crate) fn skip(&mut self) -> Result<(), ReadError> {
         match self.kind()? {
-            Kind::String => self.string(&mut ()),
+            Kind::String => self.string_where(&mut (), |_| false).map(drop),
             Kind::Scalar => self.scalar().map(drop),
             Kind::Array => {
                 self.open(Kind::Array)?;
@@ -326,6 +349,23 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
+/// Where the string ends whose inside `bytes` begin with: the offset of its closing quote. `None` where that or an escape before it is not
+/// there whole, or an escape is none: reading it step by step tells.
+fn closing_quote(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', &bytes[at..])?;
+        if bytes[at] == b'"' {
+            return Some(at);
+        }
+        at += match bytes.get(at + 1)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
+            b'u' => hex_unit(bytes.get(at + 2..at + 6)?).map(|_| 6)?,
+            _ => return None,
+        };
+    }
+}
+
 fn emit(c: char, sink: &mut impl Sink) {
     sink.piece(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
@@ -412,6 +452,33 @@ mod tests {
             for capacity in [1, 2, 3, 64] {
                 assert_eq!(decoded(json, capacity).unwrap(), text, "{json} {capacity}");
             }
+        }
+    }
+
+    #[test]
+    fn a_string_that_does_not_matter_is_passed_over_where_it_is_whole() {
+        for inside in ["plain", "", r#"a\"b\\"#, r"\\", r"\u00e9\ud83d\n"] {
+            let json = format!("\"{inside}\" ");
+            let mut seen = Vec::new();
+            let mut reader = Reader::new(json.as_bytes());
+            let is_read = reader.string_where(&mut (), |bytes| {
+                seen = bytes.to_vec();
+                false
+            });
+            assert!(!is_read.unwrap(), "{json}");
+            assert_eq!(String::from_utf8(seen).unwrap(), inside);
+            reader.finish().unwrap();
+            let mut reader = Reader::new(BufReader::with_capacity(1, json.as_bytes()));
+            assert_eq!(
+                reader.string_where(&mut (), |_| false).unwrap(),
+                !inside.is_empty(),
+                "{json} in pieces"
+            );
+            reader.finish().unwrap();
+        }
+        for json in [r#""\x""#, r#""\u12"#, r#""\u12g4""#, r#""a"#, r#""a\"#, r#""a\""#] {
+            let mut reader = Reader::new(json.as_bytes());
+            assert!(reader.string_where(&mut (), |_| false).is_err(), "{json}");
         }
     }
 

@@ -113,7 +113,7 @@ impl<'a> Scanner<'a> {
         if self.query.json().first_candidate(data, 0).is_none() {
             return Ok((None, Looked::Nothing));
         }
-        let identity = Identity::read(self.connection, self.schema, table, rowid)?;
+        let identity = self.labels.identity(table, rowid)?;
         let read = extract::row(data, identity.shape(table.source), &mut self.text, self.with_technical);
         Ok((Some(identity), self.judge(read)))
     }
@@ -130,7 +130,7 @@ impl<'a> Scanner<'a> {
             Ok(false) => return Ok((None, Looked::Nothing)),
             Err(_) => return Ok((None, Looked::Unreadable)),
         }
-        let identity = Identity::read(self.connection, self.schema, table, rowid)?;
+        let identity = self.labels.identity(table, rowid)?;
         let input = BufReader::with_capacity(CHUNK_BYTES, Watched { blob: open()?, observer: self.observer });
         let read = extract::row(input, identity.shape(table.source), &mut self.text, self.with_technical);
         Ok((Some(identity), self.judge(read)))
@@ -179,7 +179,7 @@ impl<'a> Scanner<'a> {
         self.text.clear();
         self.text.piece(bytes);
         let Some(found) = self.text.finish() else { return Ok(Vec::new()) };
-        let identity = Identity::read(self.connection, self.schema, table, rowid)?;
+        let identity = self.labels.identity(table, rowid)?;
         // A migrated session has two rows; the 2.x one stands for it.
         if table.name == "session" && self.schema.has("session_v2", "id") {
             let sql = "SELECT EXISTS (SELECT 1 FROM session_v2 WHERE id = ?1)";
@@ -207,7 +207,7 @@ impl<'a> Scanner<'a> {
     ) -> rusqlite::Result<Vec<Hit>> {
         let identity = match identity {
             Some(identity) => identity,
-            None => Identity::read(self.connection, self.schema, table, rowid)?,
+            None => self.labels.identity(table, rowid)?,
         };
         if matches!(table.source, Source::Message | Source::Part) {
             self.labels.drop_migrated(&identity, &mut self.text, self.with_technical, &mut found)?;

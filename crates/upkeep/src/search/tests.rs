@@ -10,8 +10,10 @@ use tempfile::TempDir;
 use super::*;
 use crate::observer::Unobserved;
 
+mod counts;
 mod memory;
 mod oracle;
+mod reading;
 mod stopping;
 
 fn technical() -> SearchOptions {

@@ -52,6 +52,11 @@ impl<'q> TextSearch<'q> {
         Self { query, raw: Vec::new(), head: None, held: String::new(), state: State::default() }
     }
 
+    /// The query.
+    pub(crate) fn query(&self) -> &'q Query {
+        self.query
+    }
+
     /// Whether the current text is inline data: base64, where short words stand by chance.
     pub(crate) fn is_inline_data(&self) -> bool {
         let head = self.head.as_ref().map_or(self.raw.as_slice(), <[u8; 5]>::as_slice);

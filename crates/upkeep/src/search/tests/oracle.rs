@@ -9,33 +9,36 @@ use serde_json::Value;
 use super::super::fold::fold;
 use super::*;
 
-const LETTERS: &str = "[abkKsSſ\u{212a}äÄßẞσςΣ圧縮n\n\"\\\\/\t\u{1b} 😀\u{fffd}é-]";
+/// Letters of several scripts, variants of one letter, and everything that JSON escapes, with the letters of the escapes.
+const LETTERS: &str =
+    "[abkKsSſ\u{212a}äÄßẞσςΣдДかカ圧縮ntfruNTFRU\n\r\t\u{8}\u{c}\"\\\\/\u{1b} 😀𐐀𐐨\u{fffd}é-]";
 
 /// JSON of a string in one of the ways in which programs write it.
 fn spelled(text: &str, style: u8) -> String {
-    let plain = quote(text);
-    match style {
-        0 => plain,
-        1 => plain.replace('/', "\\/"),
-        _ => plain
-            .chars()
-            .flat_map(|c| {
-                let mut units = [0; 2];
-                let is_escaped = !c.is_ascii()
-                    || (style == 3
-                        && c.is_ascii_alphabetic()
-                        && c != 'n'
-                        && c != 't'
-                        && c != 'u'
-                        && c != 'b');
-                if is_escaped {
-                    c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect::<Vec<_>>()
-                } else {
-                    vec![c.to_string()]
-                }
-            })
-            .collect(),
+    if style == 0 {
+        return quote(text);
     }
+    let mut units = [0; 2];
+    let mut escaped = |c: char| match (style, c) {
+        (1, '/') => "\\/".to_owned(),
+        // Escapes of every character, or of those that are not ASCII; digits in either case.
+        (2, _) if !c.is_ascii() => c
+            .encode_utf16(&mut units)
+            .iter()
+            .map(|unit| format!("\\u{unit:04x}"))
+            .collect::<Vec<_>>()
+            .concat(),
+        (3, _) => c
+            .encode_utf16(&mut units)
+            .iter()
+            .map(|unit| format!("\\u{unit:04X}"))
+            .collect::<Vec<_>>()
+            .concat(),
+        _ => quote(&c.to_string()).trim_matches('"').to_owned(),
+    };
+    let inside: String =
+        text.chars().map(|c| if c == '"' && style < 3 { "\\\"".to_owned() } else { escaped(c) }).collect();
+    format!("\"{inside}\"")
 }
 
 fn naive_count(text: &str, query: &[char]) -> u64 {
@@ -106,9 +109,24 @@ fn finds_exactly_what_a_naive_search_finds() {
             }
         });
     });
+    let longest = rows
+        .iter()
+        .filter_map(|(_, data)| {
+            let data: Value = serde_json::from_str(data).unwrap();
+            data["text"].as_str().map(str::to_owned)
+        })
+        .max_by_key(|text| text.chars().count())
+        .unwrap();
     let mut found_any = 0;
-    for round in 0..150 {
-        let query = draw(&format!("{LETTERS}{{1,{}}}", 1 + round % 3));
+    for round in 0..150_usize {
+        let drawn = draw(&format!("{LETTERS}{{1,{}}}", 1 + round % 3));
+        let query = match round % 5 {
+            // The letter of an escape first, a text that nothing is longer than, and one that everything is shorter than.
+            0 => ["n", "t", "b", "f", "r", "u", "\\", "\\u"][round / 5 % 8].to_owned() + &drawn,
+            1 => longest.clone(),
+            2 => longest.clone() + &drawn,
+            _ => drawn,
+        };
         let (hits, totals) = search(&path, &query, &SearchOptions::default());
         let found: Counts = hits
             .into_iter()
