@@ -74,8 +74,8 @@ pub fn compute(
     let leftover =
         scope::resolve(&roster, &forest, &selection(options, Classes::NONE.with(Class::Leftover)))?;
     let walk = Walk { roster: &roster, leftover: &leftover, options, observer, next: AtomicUsize::new(0) };
-    let (tally, names) = walk.run(database)?;
-    assemble::Assembly { database, options, roster: &roster, forest: &forest, tally, names }.report()
+    let Walked { tally, names, indexes } = walk.run(database)?;
+    assemble::Assembly { database, options, roster: &roster, forest: &forest, tally, names, indexes }.report()
 }
 
 fn selection(options: &StatsOptions, classes: Classes) -> Selection {
@@ -85,6 +85,14 @@ fn selection(options: &StatsOptions, classes: Classes) -> Selection {
 /// The classes whose totals come from the rows of one session.
 fn judged_classes() -> Classes {
     Class::ALL.into_iter().filter(|class| !matches!(class, Class::Leftover | Class::Sessions)).collect()
+}
+
+/// What a walk has seen.
+struct Walked {
+    tally: Tally,
+    names: Names,
+    /// The pages of indexes, where a second connection had the time for them.
+    indexes: Option<Vec<IndexFigures>>,
 }
 
 /// A walk that several connections share: each takes the next session that none has taken.
@@ -97,21 +105,23 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn run(&self, database: &ReadDatabase) -> Result<(Tally, Names), PlanError> {
+    fn run(&self, database: &ReadDatabase) -> Result<Walked, PlanError> {
         let second = if self.uses_two_connections() { Some(database.another()?) } else { None };
         std::thread::scope(|threads| {
-            let other = second.map(|second| threads.spawn(move || self.share(&second)));
+            let other = second.map(|second| threads.spawn(move || self.share_after_indexes(&second)));
             let own = self.share(database);
             let joined = other.map(|other| match other.join() {
                 Ok(share) => share,
                 Err(panic) => std::panic::resume_unwind(panic),
             });
             let (mut tally, mut names) = own?;
+            let mut indexes = None;
             if let Some(joined) = joined {
-                let (theirs, their_names) = joined?;
+                let (found, theirs, their_names) = joined?;
                 tally.merge(&mut names, theirs, &their_names);
+                indexes = Some(found);
             }
-            Ok((tally, names))
+            Ok(Walked { tally, names, indexes })
         })
     }
 
@@ -119,6 +129,16 @@ impl Walk<'_> {
     fn uses_two_connections(&self) -> bool {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         processors > 1 && self.roster.sessions.len() > 1 && !self.options.exact
+    }
+
+    /// Measures indexes, which the report would wait for, then takes its share: whoever is free takes the next session.
+    fn share_after_indexes(
+        &self,
+        database: &ReadDatabase,
+    ) -> Result<(Vec<IndexFigures>, Tally, Names), PlanError> {
+        let indexes = pages::indexes(database.connection())?;
+        let (tally, names) = self.share(database)?;
+        Ok((indexes, tally, names))
     }
 
     /// Walks over the sessions that nobody else takes.

@@ -9,8 +9,8 @@ use headwater_prune::tree::{Forest, Shape};
 use rusqlite::OptionalExtension;
 
 use super::report::{
-    Age, AgeFigures, ClassFigures, Group, HeldBy, LargeRow, ProjectFigures, Recoverable, SessionBytes,
-    SessionCount, SessionFigures, StatsReport,
+    Age, AgeFigures, ClassFigures, Group, HeldBy, IndexFigures, LargeRow, ProjectFigures, Recoverable,
+    SessionBytes, SessionCount, SessionFigures, StatsReport,
 };
 use super::tally::{EVENT, Tally, WALKED, groups, sort};
 use super::{StatsOptions, folders, judged_classes, pages, tables};
@@ -31,12 +31,18 @@ pub(super) struct Assembly<'a> {
     pub(super) forest: &'a Forest,
     pub(super) tally: Tally,
     pub(super) names: Names,
+    /// `None` where they are still to be read.
+    pub(super) indexes: Option<Vec<IndexFigures>>,
 }
 
 impl Assembly<'_> {
     pub(super) fn report(mut self) -> Result<StatsReport, PlanError> {
         let (db, schema) = (self.database.connection(), self.database.schema());
         let database = pages::database(self.database)?;
+        let indexes = match self.indexes.take() {
+            Some(indexes) => indexes,
+            None => pages::indexes(db)?,
+        };
         let tables = tables::tables(db, schema, &mut self.tally, self.options.exact)?;
         let (own, v1_bytes) = self.by_session();
         let with_tree = self.with_tree(&own);
@@ -53,7 +59,7 @@ impl Assembly<'_> {
             several_instants: database.holders.as_ref().is_some_and(|found| !found.holders.is_empty()),
             database,
             tables,
-            indexes: pages::indexes(db)?,
+            indexes,
             event_types: groups(&self.tally.event_types, names),
             part_kinds: groups(&self.tally.part_kinds, names),
             tools: groups(&self.tally.tools, names),
