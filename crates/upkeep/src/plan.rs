@@ -148,7 +148,9 @@ pub struct Plan {
 /// Most entries of [`Plan::kept`] (memory stays bounded whatever the database holds).
 pub const KEPT_MAX: usize = 1000;
 
-/// Computes what `selection` would do to the database behind `db`, without reading the payload of what goes.
+/// Computes what `selection` would do to the database behind `db`, without reading the payload of what goes. Rows that are shortened are
+/// read where their beginning does not tell by how much, up to 256 KiB each; what larger ones lose is an upper bound, and marked as one
+/// ([`Precision`]), unless `selection.exact` allows up to 16 MiB.
 ///
 /// Holds the rows of one session at a time, some 200 bytes per session, and the sets of the answer. Where `db` is inside a transaction
 /// the whole plan is of that instant; else each session is read in one of many short read transactions, and a database in use may move
@@ -230,6 +232,6 @@ pub(crate) fn look(selection: &Selection) -> Look {
         content: content.into_iter().any(has),
         events: has(Class::Events) || has(Class::SupersededEvents),
         superseded: has(Class::SupersededEvents),
-        depth: if selection.exact { Depth::Exact } else { Depth::Prefix },
+        depth: if selection.exact { Depth::Exact } else { Depth::Near(selection.classes) },
     }
 }

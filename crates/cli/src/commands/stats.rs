@@ -313,7 +313,7 @@ impl Page<'_> {
             .iter()
             .any(|figures| figures.total.precision != headwater_upkeep::plan::Precision::Exact)
         {
-            notes.push("≤ marks an upper bound; --exact reads the payloads".to_owned());
+            notes.push("up to: an upper bound; --exact reads the payloads".to_owned());
         }
         if *several_instants {
             notes.push(

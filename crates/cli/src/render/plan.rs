@@ -63,7 +63,7 @@ pub(crate) fn show_totals(totals: &BTreeMap<Class, ClassTotal>, out: &mut Output
 pub(crate) fn freed(total: &ClassTotal) -> String {
     let mark = match total.precision {
         Precision::Exact => "",
-        Precision::UpperBound => "≤ ",
+        Precision::UpperBound => "up to ",
     };
     format!("{mark}{}", size(total.bytes))
 }

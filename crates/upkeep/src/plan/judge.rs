@@ -247,7 +247,7 @@ impl Judge {
         let limits = self.rules.limits;
         let mut newest_turn_kept = false;
         for (position, message) in content.messages.iter().enumerate() {
-            let mut left = message.length;
+            let left = message.length;
             if let (true, Some(technical)) = (self.has(Class::Technical), message.technical) {
                 let place = technical_out_of_reach(timeline, limits, position);
                 match (place, technical) {
@@ -265,7 +265,6 @@ impl Judge {
                             // The items whose fields the other classes would shorten are those that go.
                             continue;
                         }
-                        left = left.saturating_sub(if self.rules.together { gain.bytes } else { 0 });
                     }
                 }
             }
@@ -282,7 +281,8 @@ impl Judge {
         }
     }
 
-    /// The classes that rewrite fields of one row. Together they free at most `left` bytes.
+    /// The classes that rewrite fields of one row. Together they free at most `left` bytes. Where the row was not read, nobody knows how
+    /// they share them: each bound is one for its class, and their sum is more than the row has.
     fn fields(
         &mut self,
         table: &'static str,
@@ -305,7 +305,7 @@ impl Judge {
             if !self.has(class) || !reaches(class) || (class == Class::Attachments && takes_attachments) {
                 continue;
             }
-            if self.rules.together {
+            if self.rules.together && gain.is_exact {
                 gain.bytes = gain.bytes.min(left);
                 left -= gain.bytes;
             }

@@ -20,16 +20,34 @@ pub(crate) enum Depth {
     /// Beginnings, and rows that lie on one page.
     #[default]
     Prefix,
+    /// Also whole rows up to [`NEAR_BYTES_MAX`], where one of these classes takes an amount out of such a row that only the row shows.
+    Near(Classes),
     /// Whole rows up to [`WHOLE_BYTES_MAX`].
     Exact,
 }
 
+/// Largest row that is read to know what a class shortens in it. OpenCode cuts an output at 51 200 bytes and stores it up to twice, an
+/// edit holds the file three times (fact A3): most tool rows are shorter, and together they are a small part of a database.
+const NEAR_BYTES_MAX: u64 = 256 << 10;
+
 impl Depth {
-    fn whole_bytes_max(self) -> u64 {
+    fn whole_bytes_max(self, kind: RowKind) -> u64 {
         match self {
-            Self::Prefix => ON_LEAF_BYTES,
+            Self::Near(classes) if is_in_doubt(kind, classes) => NEAR_BYTES_MAX,
+            Self::Prefix | Self::Near(_) => ON_LEAF_BYTES,
             Self::Exact => WHOLE_BYTES_MAX,
         }
+    }
+}
+
+/// Whether what `classes` take from a row of this kind may be far less than the row. The patches of a user message are all but the whole
+/// row, and class technical takes 1.x rows whole.
+fn is_in_doubt(kind: RowKind, classes: Classes) -> bool {
+    let shorten_tools = TOOL_CLASSES.iter().any(|class| classes.has(*class));
+    match kind {
+        RowKind::Message => false,
+        RowKind::Part => shorten_tools,
+        RowKind::SessionMessage => shorten_tools || classes.has(Class::Technical),
     }
 }
 
@@ -143,9 +161,9 @@ impl RowText<'_, '_> {
         }
     }
 
-    /// The whole row, where the depth allows it.
-    fn whole(&mut self) -> rusqlite::Result<Option<&[u8]>> {
-        if self.length > self.depth.whole_bytes_max() {
+    /// The whole row of this kind, where the depth allows it.
+    fn whole(&mut self, kind: RowKind) -> rusqlite::Result<Option<&[u8]>> {
+        if self.length > self.depth.whole_bytes_max(kind) {
             return Ok(None);
         }
         self.payloads.whole(self.rowid, self.length).map(Some)
@@ -214,7 +232,7 @@ impl RowText<'_, '_> {
 
     /// What each of `classes` frees alone: what rewriting the row shows where it may be read, else `at_most`.
     fn gains(&mut self, kind: RowKind, classes: &[Class], at_most: u64) -> rusqlite::Result<FieldGains> {
-        let Some(data) = self.whole()? else {
+        let Some(data) = self.whole(kind)? else {
             let bound = |class| (at_most >= least_gain(class)).then_some(Gain::at_most(at_most));
             return Ok(FIELD_CLASSES.map(|class| classes.contains(&class).then_some(class).and_then(bound)));
         };
@@ -265,7 +283,7 @@ impl RowText<'_, '_> {
         let author = Author::Assistant { is_completed: completed.is_some() };
         let mut seen = MessageV2Seen { author, ..MessageV2Seen::UNREADABLE };
         let length = self.length;
-        if let Some(data) = self.whole()? {
+        if let Some(data) = self.whole(RowKind::SessionMessage)? {
             let Ok(items) = headwater_prune::assistant_items(data) else {
                 return Ok(MessageV2Seen::UNREADABLE);
             };

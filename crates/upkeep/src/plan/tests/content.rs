@@ -179,7 +179,7 @@ fn only_what_the_model_never_gets_again_goes_before_a_compaction() {
 }
 
 #[test]
-fn fields_are_exact_on_one_page_and_bounds_beyond_it() {
+fn fields_are_exact_in_rows_that_are_read_and_bounds_beyond_them() {
     let sample = Sample::v1();
     sample.session("session", "ses_a", None, 0).user("m1", "ses_a", 1).assistant("m2", "ses_a", 2);
     let time = json!({"start": 1, "end": 2, "compacted": 3});
@@ -192,17 +192,27 @@ fn fields_are_exact_on_one_page_and_bounds_beyond_it() {
     assert_eq!(rewritten(&sample, &page, "part", Class::Metadata), ["p1"]);
     assert_eq!(page.totals[&Class::Metadata].precision, Precision::Exact);
     assert_eq!(page.totals[&Class::Compacted].rows_rewritten, 0);
-    sample.part("p3", "m2", "ses_a", &large);
+    // Of several pages, and nothing to gain in one of them: it is read, so nothing is claimed of it.
+    sample.part("p3", "m2", "ses_a", &large).part("p4", "m2", "ses_a", &tool("bash", &"n".repeat(60_000)));
+    let near = plan(&sample, &select(&classes));
+    let exact = |sample: &Sample| plan(sample, &Selection { exact: true, ..select(&classes) });
+    assert_eq!(rewritten(&sample, &near, "part", Class::Metadata), ["p1", "p3"]);
+    assert_eq!(rewritten(&sample, &near, "part", Class::Compacted), ["p3"]);
+    assert_eq!(near.totals[&Class::Compacted].bytes.get(), 9000);
+    assert_eq!(near.totals[&Class::Attachments].rows_rewritten, 0);
+    assert_eq!(near.totals, exact(&sample).totals);
+    assert!(near.totals.values().all(|total| total.precision == Precision::Exact));
+    // Too large to be read for a preview.
+    let huge = tool_with("bash", &"o".repeat(300_000), &json!({"output": "m".repeat(5000)}), &time);
+    sample.part("p5", "m2", "ses_a", &huge);
     let bound = plan(&sample, &select(&classes));
-    assert_eq!(rewritten(&sample, &bound, "part", Class::Compacted), ["p3"]);
+    assert_eq!(rewritten(&sample, &bound, "part", Class::Compacted), ["p3", "p5"]);
     assert_eq!(bound.totals[&Class::Metadata].precision, Precision::UpperBound);
-    let together: u64 = classes.iter().map(|class| bound.totals[class].bytes.get()).sum();
-    assert!(together <= bytes_of(&sample, "part", &["p1", "p3"]));
-    let exact = plan(&sample, &Selection { exact: true, ..select(&classes) });
-    assert_eq!(rewritten(&sample, &exact, "part", Class::Metadata), ["p1", "p3"]);
-    assert_eq!(rewritten(&sample, &exact, "part", Class::Compacted), ["p3"]);
-    assert_eq!(exact.totals[&Class::Compacted].bytes.get(), 9000);
-    assert_eq!(exact.totals[&Class::Attachments].rows_rewritten, 0);
+    let rows = bytes_of(&sample, "part", &["p1", "p3", "p5"]);
+    assert!(bound.totals.values().all(|total| total.bytes.get() <= rows), "each is a bound of its own");
+    let exact = exact(&sample);
+    assert_eq!(exact.totals[&Class::Compacted].bytes.get(), 309_000);
+    assert!(classes.iter().all(|class| exact.totals[class].bytes <= bound.totals[class].bytes));
 }
 
 #[test]
