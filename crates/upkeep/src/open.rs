@@ -191,8 +191,29 @@ pub struct WriteDatabase {
     connection: Connection,
     file: DatabaseFile,
     schema: Schema,
+    /// Whether a log or its index lay beside the file when it was opened.
+    had_side_files: bool,
     // After the connection: it must outlive it.
     _registration: Registration,
+}
+
+impl Drop for WriteDatabase {
+    /// Leaves the folder as it was found: where nothing lay beside the database, SQLite removes the log and its index with the last
+    /// connection. While another process has the file open it leaves both alone.
+    fn drop(&mut self) {
+        if self.had_side_files {
+            return;
+        }
+        // What can be moved is moved before: SQLite does the rest under an exclusive lock, and OpenCode does not wait for that one. Where
+        // any of this fails the files stay, which is harmless.
+        let moved = self
+            .connection
+            .busy_timeout(Duration::ZERO)
+            .and_then(|()| self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
+        if moved.is_ok() {
+            let _kept = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+        }
+    }
 }
 
 /// How often a database that changes under the first look is looked at again.
@@ -202,7 +223,9 @@ impl WriteDatabase {
     /// Opens `path` for writing. Waits at most `busy_timeout` for each lock.
     ///
     /// Everything that can be refused is refused by reading, before the writing connection exists: that one creates `-wal` and `-shm`.
-    /// Foreign keys are off: every delete names its rows, and a cascade would remove rows that no plan showed. Closing runs no checkpoint.
+    /// Foreign keys are off: every delete names its rows, and a cascade would remove rows that no plan showed. Closing
+    /// leaves the folder as it was found: a log that was there stays, one that was not is moved and removed, unless somebody else has the
+    /// file open.
     ///
     /// # Errors
     /// As [`ReadDatabase::open`]; where the file or its folder cannot be written, or lies on a network file system; and
@@ -222,7 +245,8 @@ impl WriteDatabase {
         busy_timeout: Duration,
         registration: Registration,
     ) -> Result<Self, OpenErrorKind> {
-        Surroundings::of(&file)?.ensure_same(&file)?;
+        let before = Surroundings::of(&file)?;
+        before.ensure_same(&file)?;
         let connection = open_uri(file.path(), "mode=rw", OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         connection.busy_timeout(busy_timeout)?;
@@ -236,7 +260,8 @@ impl WriteDatabase {
         }
         ensure_layout(&schema)?;
         Surroundings::of(&file)?.ensure_same(&file)?;
-        Ok(Self { connection, file, schema, _registration: registration })
+        let had_side_files = before.has_side_files();
+        Ok(Self { connection, file, schema, had_side_files, _registration: registration })
     }
 
     /// The connection.

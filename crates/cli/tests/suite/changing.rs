@@ -180,3 +180,29 @@ fn receipts_hold_no_content() {
         assert!(!bytes.windows(CANARY.len()).any(|window| window == CANARY.as_bytes()), "{}", file.display());
     }
 }
+
+/// A log that was not there before is nobody's but ours; one that another program uses is its own.
+#[test]
+fn a_prune_and_an_undo_leave_nothing_beside_a_database_that_nobody_else_has_open() {
+    let place = Place::new();
+    let beside = || -> Vec<String> {
+        let names = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+        names.retain(|name| name.starts_with("opencode.db"));
+        names.sort();
+        names
+    };
+    let prune = ["prune", "--class", "technical", "--newest-turn", "--archive", "removed.zst", "--yes"];
+    let undo = ["undo", "--archive", "removed.zst", "--yes"];
+    assert_eq!(beside(), ["opencode.db"]);
+    for arguments in [&prune[..], &undo] {
+        place.run(arguments).expect_status(0);
+        assert_eq!(beside(), ["opencode.db"], "{arguments:?}");
+    }
+    let mut other = Shell::open(&place.path().join("opencode.db"));
+    other.run("SELECT count(*) FROM session;");
+    for arguments in [&prune[..], &undo] {
+        place.run(arguments).expect_status(0);
+        assert_eq!(beside(), ["opencode.db", "opencode.db-shm", "opencode.db-wal"], "{arguments:?}");
+    }
+}

@@ -66,6 +66,11 @@ impl Surroundings {
         })
     }
 
+    /// Whether a log or its index is there.
+    pub(super) fn has_side_files(&self) -> bool {
+        self.log.is_some() || self.index.is_some()
+    }
+
     /// How the database is read in these surroundings.
     pub(super) fn access(&self, file: &DatabaseFile) -> Access {
         Access::decide(file.is_wal(), self)

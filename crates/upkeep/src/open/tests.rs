@@ -517,3 +517,51 @@ fn denied_user_entry() {
     read("frozen").unwrap();
     assert_kind(WriteDatabase::open(&at("frozen"), Duration::ZERO).map(drop), "ReadOnlyFolder");
 }
+
+/// Inserts a row through a [`WriteDatabase`] and closes it.
+fn write_and_close(path: &Path) {
+    let database = WriteDatabase::open(path, Duration::ZERO).unwrap();
+    database.connection().execute_batch("INSERT INTO migration VALUES ('m', 1)").unwrap();
+}
+
+#[test]
+fn writing_leaves_the_folder_as_it_was_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("opencode.db");
+    fixture::database(&path, &v1_session("ses_a"));
+    write_and_close(&path);
+    assert_eq!(Folder::of(folder.path()).names(), ["opencode.db"], "nobody else has it open");
+    assert!(ReadDatabase::open(&path).is_ok());
+
+    // A log that a killed process left stays, with what is in it.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("opencode.db");
+    fixture::database(&path, "");
+    let mut other = OtherProcess::open(&path);
+    assert_eq!(other.run(&v1_session("ses_a")), "ok");
+    other.kill();
+    let names = ["opencode.db", "opencode.db-shm", "opencode.db-wal"];
+    assert_eq!(Folder::of(folder.path()).names(), names);
+    write_and_close(&path);
+    assert_eq!(Folder::of(folder.path()).names(), names);
+}
+
+#[test]
+fn writing_leaves_the_log_of_another_process_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("opencode.db");
+    fixture::database(&path, "");
+    let writer = WriteDatabase::open(&path, Duration::ZERO).unwrap();
+    writer.connection().execute_batch("INSERT INTO migration VALUES ('m', 1)").unwrap();
+    // It comes after the writer has found no log.
+    let mut other = OtherProcess::open(&path);
+    assert_eq!(other.run("SELECT count(*) FROM session"), "ok");
+    drop(writer);
+    let names = ["opencode.db", "opencode.db-shm", "opencode.db-wal"];
+    assert_eq!(Folder::of(folder.path()).names(), names);
+    assert_eq!(other.run(&v1_session("ses_b")), "ok");
+    other.close();
+    let database = ReadDatabase::open(&path).unwrap();
+    let sql = "SELECT (SELECT count(*) FROM migration) + (SELECT count(*) FROM session)";
+    assert_eq!(database.connection().query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap(), 2);
+}

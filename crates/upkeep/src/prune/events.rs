@@ -185,6 +185,7 @@ impl Pruner<'_> {
             }
             Ok::<_, PruneErrorKind>(lock::Step::Commit(outcome))
         })?;
+        self.observer.reached(Step::Committed.name());
         let is_stale = outcome.iter().any(|done| done.refused == Some(Refusal::AskedTooLongAgo));
         for (session, done) in waiting.iter_mut().zip(&outcome) {
             account(pass, session, done)?;

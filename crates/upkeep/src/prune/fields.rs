@@ -181,6 +181,9 @@ impl Pruner<'_> {
             }
             Ok::<_, PruneErrorKind>(lock::Step::Commit(Ok(written)))
         })?;
+        if written.is_ok() {
+            self.observer.reached(Step::Committed.name());
+        }
         Ok(written)
     }
 }

@@ -19,4 +19,5 @@ mod bulk;
 mod crash;
 mod disk_full;
 mod durable;
+mod killed_run;
 mod single;

@@ -202,6 +202,9 @@ impl Pruner<'_> {
             }
             Ok::<_, PruneErrorKind>(lock::Step::Commit(Ok(done)))
         })?;
+        if outcome.is_ok() {
+            self.observer.reached(Step::Committed.name());
+        }
         Ok(outcome.map(|done| tree.done = done))
     }
 }

@@ -53,7 +53,7 @@ impl Observer for TurnAt<'_> {
 }
 
 /// A session with something for every class, in a turn that is not the newest.
-fn rich(folder: &Path, layout: Layout, with_events: bool) -> PathBuf {
+pub(super) fn rich(folder: &Path, layout: Layout, with_events: bool) -> PathBuf {
     let db = Fixture::create(folder.join("opencode.db"), layout);
     let url = format!("data:image/png;base64,{}", "A".repeat(2000));
     let output = "output ".repeat(200);
@@ -125,7 +125,7 @@ fn cases() -> impl Iterator<Item = (Class, Layout)> {
         .filter(move |(class, layout)| *layout == Layout::V1 || !only_1x.contains(class))
 }
 
-fn is_of_events(class: Class) -> bool {
+pub(super) fn is_of_events(class: Class) -> bool {
     matches!(class, Class::Events | Class::SupersededEvents)
 }
 

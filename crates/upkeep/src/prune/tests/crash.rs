@@ -12,7 +12,7 @@ const STEP: &str = "HEADWATER_TEST_PRUNE_STEP";
 const ARCHIVE: &str = "HEADWATER_TEST_PRUNE_ARCHIVE";
 
 /// Ends this process as `kill -9` does when a step is reached.
-struct Killed(String);
+pub(super) struct Killed(pub(super) String);
 
 impl Observer for Killed {
     fn reached(&self, step: &'static str) {
@@ -75,14 +75,18 @@ fn has_state(storage: Storage, layout: Layout) -> bool {
 
 #[test]
 fn a_kill_at_any_step_leaves_the_old_state_or_the_new_one_and_a_retry_leaves_one_receipt() {
+    let steps = Step::ALL.into_iter().filter(|step| *step != Step::FieldsRead).map(|step| (step, true));
+    // Without an archive nothing differs before the intent.
+    let without = [Step::Intended, Step::Committed, Step::Durable, Step::Recorded].map(|step| (step, false));
+    let cases: Vec<_> = steps.chain(without).collect();
     for (storage, layout) in STORAGES {
-        for step in Step::ALL.into_iter().filter(|step| *step != Step::FieldsRead) {
+        for (step, has_archive) in cases.clone() {
             let folder = tempfile::tempdir().unwrap();
             let path = build(folder.path(), storage, layout);
             let request = request(&path, &[0, 1]);
             let before = dump(&path);
             let archive = folder.path().join("undo.zst");
-            let was_killed = killed_at(step, &path, &request, Some(&archive));
+            let was_killed = killed_at(step, &path, &request, has_archive.then_some(&*archive));
             let is_state_step =
                 matches!(step, Step::Claimed | Step::Resolved | Step::Intended | Step::Recorded);
             assert_eq!(was_killed, !is_state_step || has_state(storage, layout), "{storage:?} {step:?}");
