@@ -12,6 +12,8 @@ const MIB: u64 = 1 << 20;
 pub(super) enum Line {
     /// Two sides and the largest ratio wanted.
     Ratio { what: String, peer: &'static str, ours: Side, theirs: Side, goal: f64 },
+    /// Two sides without a goal, so that a stricter comparison is seen as well.
+    Compared { what: String, peer: &'static str, ours: Side, theirs: Side },
     /// A figure of ours and the largest value wanted.
     Limit { what: String, figure: f64, unit: &'static str, goal: f64 },
 }
@@ -32,6 +34,7 @@ impl Line {
         match self {
             Self::Ratio { ours, theirs, goal, .. } => ours.best() / theirs.best() <= *goal,
             Self::Limit { figure, goal, .. } => figure <= goal,
+            Self::Compared { .. } => true,
         }
     }
 }
@@ -40,22 +43,38 @@ impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = if self.is_met() { "yes" } else { "**no**" };
         match self {
-            Self::Ratio { what, peer, ours, theirs, goal } => write!(
-                f,
-                "| {what} | {peer} | {:.3} / {:.3} | {:.3} / {:.3} | **{:.3}** / {:.3} | {goal} | {mark} | {:.0} |",
-                ours.best(),
-                ours.median(),
-                theirs.best(),
-                theirs.median(),
-                ours.best() / theirs.best(),
-                ours.median() / theirs.median(),
-                mib(ours.peak_bytes),
-            ),
+            Self::Ratio { what, peer, ours, theirs, goal } => {
+                write_sides(f, what, peer, [ours, theirs])?;
+                write!(f, " {goal} | {mark} | {:.0} |", mib(ours.peak_bytes))
+            }
+            Self::Compared { what, peer, ours, theirs } => {
+                write_sides(f, what, peer, [ours, theirs])?;
+                write!(f, " | | {:.0} |", mib(ours.peak_bytes))
+            }
             Self::Limit { what, figure, unit, goal } => {
                 write!(f, "| {what} | | {figure:.1} {unit} | | | {goal} {unit} | {mark} | |")
             }
         }
     }
+}
+
+/// The cells of both sides and their ratio.
+fn write_sides(
+    f: &mut fmt::Formatter<'_>,
+    what: &str,
+    peer: &str,
+    [ours, theirs]: [&Side; 2],
+) -> fmt::Result {
+    write!(
+        f,
+        "| {what} | {peer} | {:.3} / {:.3} | {:.3} / {:.3} | **{:.3}** / {:.3} |",
+        ours.best(),
+        ours.median(),
+        theirs.best(),
+        theirs.median(),
+        ours.best() / theirs.best(),
+        ours.median() / theirs.median(),
+    )
 }
 
 /// What was measured, and the head of the table.
