@@ -90,8 +90,17 @@ fn refuse(error: &clap::Error) -> Status {
         let mut out = Output::stdout(called_command(), args);
         out.failed(&Failure::usage(first)).and_then(|()| out.flush()).ok();
     }
-    error.print().ok();
-    status
+    match error.print() {
+        // What was asked for was the text.
+        Err(unwritten) if status == Status::Done => {
+            let failure = Failure::output(&unwritten, status);
+            if !failure.is_closed_pipe {
+                tell(&failure, ColorWhen::Auto).ok();
+            }
+            failure.status
+        }
+        _ => status,
+    }
 }
 
 /// The name of the verb in the arguments of this process, or an empty text.

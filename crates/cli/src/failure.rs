@@ -77,10 +77,11 @@ impl Failure {
         Self::new(Status::Other, "cancelled", message).with_hint("run the same command again to go on")
     }
 
-    /// What could not be written to standard output. A closed pipe (`headwater sessions | head`) is the reader's decision.
-    pub(crate) fn output(error: &io::Error) -> Self {
+    /// What could not be written to standard output. A closed pipe (`headwater sessions | head`) is the reader's decision, and the
+    /// command ends with `unread`.
+    pub(crate) fn output(error: &io::Error, unread: Status) -> Self {
         let is_closed_pipe = error.kind() == io::ErrorKind::BrokenPipe;
-        let status = if is_closed_pipe { Status::Done } else { Status::Other };
+        let status = if is_closed_pipe { unread } else { Status::Other };
         Self {
             is_closed_pipe,
             ..Self::new(status, "output", format_args!("cannot write the output: {error}"))

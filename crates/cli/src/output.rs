@@ -27,6 +27,7 @@ pub(crate) struct Output {
     is_terminal: bool,
     is_styled: bool,
     width: Option<u16>,
+    unread: Status,
 }
 
 impl Output {
@@ -41,6 +42,7 @@ impl Output {
             command,
             is_json: args.json,
             is_terminal,
+            unread: Status::Done,
         }
     }
 
@@ -103,16 +105,21 @@ impl Output {
         self.write(|writer| json::write_line(writer, &line))
     }
 
+    /// Says how a command ends whose reader goes away before its end (`headwater check | grep -q error`): as it would have.
+    pub(crate) fn ends_unread_with(&mut self, status: Status) {
+        self.unread = status;
+    }
+
     /// Hands everything to the system.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
-        self.writer.flush().map_err(|error| Failure::output(&error))
+        self.writer.flush().map_err(|error| Failure::output(&error, self.unread))
     }
 
     fn write(
         &mut self,
         write: impl FnOnce(&mut BufWriter<Box<dyn Write>>) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        write(&mut self.writer).map_err(|error| Failure::output(&error))?;
+        write(&mut self.writer).map_err(|error| Failure::output(&error, self.unread))?;
         if self.is_terminal { self.flush() } else { Ok(()) }
     }
 }

@@ -11,12 +11,16 @@ use rusqlite::backup::Backup;
 use rustix::fs::{CWD, RenameFlags};
 use serde::Serialize;
 
-use crate::ReadDatabase;
 use crate::observer::Observer;
 use crate::rebuild::error::Doing;
 use crate::rebuild::shape::{TableShape, entries};
-use crate::rebuild::temporary::TemporaryFile;
+use crate::rebuild::temporary::{TemporaryFile, sweep_marked};
+use crate::rebuild::watch::stoppable;
 use crate::rebuild::{RebuildError, RebuildErrorKind, connect, pages, place, verify};
+use crate::{DatabaseFile, OpenError, ReadDatabase};
+
+/// In the name of a snapshot that is being written: what lies under it is never more than a copy.
+const MARK: &str = ".snapshot-";
 
 /// Steps of a backup, as `observer.reached` gives them.
 pub const STEPS: [&str; 4] = ["copied", "synced", "verified", "named"];
@@ -41,6 +45,9 @@ pub struct BackupReport {
     pub tables: u64,
     /// Rows that were compared.
     pub rows: u64,
+    /// Unfinished snapshots of killed runs to the same destination, which are removed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub swept: Vec<PathBuf>,
 }
 
 /// Writes a snapshot of the database at `path` to `destination`. The database may be in use and is not changed; what was committed
@@ -64,12 +71,10 @@ fn backup(
     observer: &dyn Observer,
 ) -> Result<BackupReport, RebuildErrorKind> {
     ensure_free(destination, options)?;
-    let source = ReadDatabase::open(path).map_err(|error| RebuildErrorKind::Open(error.kind))?;
-    let new = TemporaryFile::create(destination).doing("creating the snapshot")?;
-    let snapshot = snapshot(source.connection(), &new, observer)?;
-    // Where the database was read without locks, this says whether it stood still.
-    source.ensure_unchanged().map_err(|error| RebuildErrorKind::Open(error.kind))?;
-    let mode = fs::metadata(source.file().path()).doing("looking at the database")?.mode() & 0o777;
+    let swept = sweep_marked(destination, MARK).doing("looking for files of earlier runs")?;
+    let (source, new, snapshot) =
+        open_and_copy(path, observer, || TemporaryFile::create_marked(destination, MARK))?;
+    let mode = fs::metadata(source.path()).doing("looking at the database")?.mode() & 0o777;
     fs::set_permissions(new.path(), Permissions::from_mode(mode)).doing("keeping the mode")?;
     observer.reached(STEPS[2]);
     let bytes = fs::metadata(new.path()).doing("looking at the snapshot")?.len();
@@ -77,12 +82,29 @@ fn backup(
     place::sync_folder(destination).doing("putting the folder on the disk")?;
     observer.reached(STEPS[3]);
     Ok(BackupReport {
-        path: source.file().path().to_owned(),
+        path: source.path().to_owned(),
         destination: destination.to_owned(),
         bytes: ByteCount::new(bytes),
         tables: snapshot.tables,
         rows: snapshot.rows,
+        swept,
     })
+}
+
+/// Opens the database at `path` and copies it into the file that `create` makes. Where it was read without locks, a program that
+/// wrote meanwhile is the reason of whatever else went wrong: a torn reading looks like damage.
+pub(crate) fn open_and_copy(
+    path: &Path,
+    observer: &dyn Observer,
+    create: impl FnOnce() -> io::Result<TemporaryFile>,
+) -> Result<(DatabaseFile, TemporaryFile, Snapshot), RebuildErrorKind> {
+    let opened = |error: OpenError| RebuildErrorKind::Open(error.kind);
+    let source = ReadDatabase::open(path).map_err(opened)?;
+    let new = create().doing("creating the new file")?;
+    let outcome = snapshot(source.connection(), &new, observer);
+    let file = source.file().clone();
+    source.finish().map_err(opened)?;
+    Ok((file, new, outcome?))
 }
 
 /// A log or journal of an earlier file under this name would be read into the snapshot.
@@ -120,7 +142,7 @@ pub(crate) struct Snapshot {
 }
 
 /// Copies what `source` sees at this moment into `new`, syncs it, and compares it row by row.
-pub(crate) fn snapshot(
+fn snapshot(
     source: &Connection,
     new: &TemporaryFile,
     observer: &dyn Observer,
@@ -130,7 +152,7 @@ pub(crate) fn snapshot(
     let outcome = copy(source, new, observer).and_then(|()| {
         File::open(new.path()).and_then(|file| file.sync_all()).doing("putting the snapshot on the disk")?;
         observer.reached(STEPS[1]);
-        compare(source, new.path())
+        compare(source, new.path(), observer)
     });
     let ended = source.execute_batch("ROLLBACK").doing("ending to read");
     let snapshot = outcome?;
@@ -153,24 +175,33 @@ fn copy(source: &Connection, new: &TemporaryFile, observer: &dyn Observer) -> Re
 }
 
 /// Checks the file at `path` by itself and compares each of its rows with `source`.
-fn compare(source: &Connection, path: &Path) -> Result<Snapshot, RebuildErrorKind> {
+fn compare(source: &Connection, path: &Path, observer: &dyn Observer) -> Result<Snapshot, RebuildErrorKind> {
     let new = connect::resting(path).doing("opening the snapshot")?;
-    let answer: String =
-        new.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).doing("checking the snapshot")?;
-    if answer != "ok" {
-        return Err(RebuildErrorKind::Verification("the snapshot fails integrity_check".into()));
-    }
-    let mut found = Snapshot { tables: 0, rows: 0 };
-    for entry in entries(source)?.iter().filter(|entry| entry.is_table_with_pages()) {
-        let shape = TableShape::read(source, &entry.name)?;
-        let digest = verify::digest_of(&new, &shape)?;
-        if digest != verify::digest_of(source, &shape)? {
-            return Err(RebuildErrorKind::Verification(format!("the rows of table {} differ", entry.name)));
+    stoppable(observer, &[source.get_interrupt_handle(), new.get_interrupt_handle()], || {
+        if !verify::is_intact(&new).doing("checking the snapshot")? {
+            // Page for page a copy: its damage is the damage of the database.
+            let is_intact = verify::is_intact(source).doing("checking the database")?;
+            return Err(if is_intact {
+                RebuildErrorKind::Verification("the snapshot fails integrity_check".into())
+            } else {
+                RebuildErrorKind::Damaged
+            });
         }
-        found.tables += 1;
-        found.rows += digest.rows;
-    }
-    Ok(found)
+        let mut found = Snapshot { tables: 0, rows: 0 };
+        for entry in entries(source)?.iter().filter(|entry| entry.is_table_with_pages()) {
+            let shape = TableShape::read(source, &entry.name)?;
+            let digest = verify::digest_of(&new, &shape)?;
+            if digest != verify::digest_of(source, &shape)? {
+                return Err(RebuildErrorKind::Verification(format!(
+                    "the rows of table {} differ",
+                    entry.name
+                )));
+            }
+            found.tables += 1;
+            found.rows += digest.rows;
+        }
+        Ok(found)
+    })
 }
 
 /// Whether anything is at `path`, a broken link included.
@@ -186,10 +217,12 @@ pub(crate) fn is_taken(path: &Path) -> io::Result<bool> {
 mod tests {
     use std::os::unix::fs::FileExt;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
+    use crate::OpenErrorKind;
     use crate::fixture::{self, Folder, OtherProcess, v1_session};
-    use crate::observer::Unobserved;
+    use crate::observer::{Progress, Unobserved};
 
     fn sample() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
@@ -265,7 +298,7 @@ mod tests {
     impl Observer for Corrupting {
         fn reached(&self, step: &'static str) {
             if step == STEPS[1] {
-                let file = crate::rebuild::temporary::leftovers(&self.0).unwrap().remove(0);
+                let file = crate::rebuild::temporary::leftovers_marked(&self.0, MARK).unwrap().remove(0);
                 let bytes = fs::read(&file).unwrap();
                 let at = bytes.windows(10).position(|found| found == b"hello from").unwrap();
                 File::options().write(true).open(&file).unwrap().write_all_at(b"j", at as u64).unwrap();
@@ -283,5 +316,78 @@ mod tests {
             "{refused}"
         );
         assert_eq!(Folder::of(folder.path()).names(), ["opencode.db"]);
+    }
+
+    #[test]
+    fn a_damaged_database_is_called_damaged() {
+        let (folder, path, destination) = sample();
+        fixture::share_pages(&path);
+        let before = Folder::of(folder.path());
+        let refused = run(&path, &destination, BackupOptions::default(), &Unobserved).unwrap_err();
+        assert!(matches!(refused.kind, RebuildErrorKind::Damaged), "{refused}");
+        assert_eq!(Folder::of(folder.path()), before);
+    }
+
+    /// Writes garbage over the database while it is read without locks, as a checkpoint by another program looks.
+    struct Tearing(PathBuf);
+
+    impl Observer for Tearing {
+        fn progress(&self, _: Progress) {
+            let file = File::options().write(true).open(&self.0).unwrap();
+            file.write_all_at(&[0x5a; 4096], 4096).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_database_that_changes_under_the_copy_is_not_called_damaged() {
+        let (folder, path, destination) = sample();
+        let refused = run(&path, &destination, BackupOptions::default(), &Tearing(path.clone())).unwrap_err();
+        assert!(
+            matches!(refused.kind, RebuildErrorKind::Open(OpenErrorKind::ChangedWhileReading)),
+            "{refused}"
+        );
+        assert_eq!(Folder::of(folder.path()).names(), ["opencode.db"]);
+    }
+
+    struct StoppingAt(&'static str, AtomicBool);
+
+    impl Observer for StoppingAt {
+        fn reached(&self, step: &'static str) {
+            if step == self.0 {
+                self.1.store(true, Ordering::Relaxed);
+            }
+        }
+
+        fn is_cancelled(&self) -> bool {
+            self.1.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn a_backup_that_is_stopped_while_it_compares_leaves_nothing() {
+        let (folder, path, destination) = sample();
+        let db = fixture::connect(&path);
+        // Long enough to be met while it is read.
+        db.execute_batch(
+            "CREATE TABLE ballast (x);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)
+             INSERT INTO ballast SELECT i FROM n;",
+        )
+        .unwrap();
+        db.close().unwrap();
+        let observer = StoppingAt(STEPS[1], AtomicBool::new(false));
+        let refused = run(&path, &destination, BackupOptions::default(), &observer).unwrap_err();
+        assert!(matches!(refused.kind, RebuildErrorKind::Cancelled), "{refused}");
+        assert_eq!(Folder::of(folder.path()).names(), ["opencode.db"]);
+    }
+
+    #[test]
+    fn what_a_killed_backup_left_is_swept_by_the_next_one() {
+        let (folder, path, destination) = sample();
+        let left = folder.path().join("snapshot.db.snapshot-1-0.tmp");
+        fs::write(&left, b"half").unwrap();
+        let report = run(&path, &destination, BackupOptions::default(), &Unobserved).unwrap();
+        assert_eq!(report.swept, [left]);
+        assert_eq!(Folder::of(folder.path()).names(), ["opencode.db", "snapshot.db"]);
     }
 }

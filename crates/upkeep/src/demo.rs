@@ -2,18 +2,25 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use headwater_model::{ByteCount, DAY_MS, UnixMillis};
 use rusqlite::{Connection, OpenFlags, Transaction};
+use rustix::fs::{CWD, RenameFlags};
 use serde::Serialize;
 
+use crate::backup::is_taken;
+use crate::rebuild::temporary::{TemporaryFile, sweep_marked};
 use values::Maker;
 
 mod story;
 mod v1;
 mod v2;
 mod values;
+
+/// In the name of a database that is being made.
+const MARK: &str = ".making-";
 
 /// What [`create`] made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -61,29 +68,37 @@ pub fn create(dir: &Path, now: UnixMillis) -> Result<Demo, DemoError> {
 }
 
 fn try_create(dir: &Path, now: UnixMillis) -> Result<Demo, DemoErrorKind> {
+    let is_new = !dir.exists();
     fs::create_dir_all(dir)?;
     let dir = fs::canonicalize(dir)?;
+    let made = make(&dir, now);
+    if made.is_err() && is_new {
+        // Succeeds only where nothing is in it.
+        let _others_files = fs::remove_dir(&dir);
+    }
+    made
+}
+
+/// Writes the database under another name: under its own it is whole from the first moment.
+fn make(dir: &Path, now: UnixMillis) -> Result<Demo, DemoErrorKind> {
     let database = dir.join("opencode.db");
-    if ["-wal", "-shm", "-journal"].iter().any(|suffix| dir.join(format!("opencode.db{suffix}")).exists()) {
-        return Err(DemoErrorKind::Exists);
-    }
-    // Creating the empty file claims the name: of two runs at once one is refused.
-    match File::create_new(&database) {
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(DemoErrorKind::Exists),
-        Err(error) => return Err(error.into()),
-    }
-    let written = fill(&database, now).and_then(|sessions| Ok((sessions, fs::metadata(&database)?.len())));
-    match written {
-        Ok((sessions, bytes)) => {
-            write_files_beside(&dir)?;
-            Ok(Demo { database, bytes: ByteCount::new(bytes), sessions })
-        }
-        Err(error) => {
-            fs::remove_file(&database).ok();
-            Err(error)
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        if is_taken(&dir.join(format!("opencode.db{suffix}")))? {
+            return Err(DemoErrorKind::Exists);
         }
     }
+    sweep_marked(&database, MARK)?;
+    let new = TemporaryFile::create_marked(&database, MARK)?;
+    fs::set_permissions(new.path(), fs::Permissions::from_mode(0o644))?;
+    let sessions = fill(new.path(), now)?;
+    let bytes = fs::metadata(new.path())?.len();
+    write_files_beside(dir)?;
+    match rustix::fs::renameat_with(CWD, new.path(), CWD, &database, RenameFlags::NOREPLACE) {
+        Err(rustix::io::Errno::EXIST) => return Err(DemoErrorKind::Exists),
+        named => named.map_err(io::Error::from)?,
+    }
+    drop(new.keep());
+    Ok(Demo { database, bytes: ByteCount::new(bytes), sessions })
 }
 
 fn fill(database: &Path, now: UnixMillis) -> Result<u64, DemoErrorKind> {
@@ -185,6 +200,14 @@ mod tests {
             fs::read(create(dir.path(), NOW).unwrap().database).unwrap()
         });
         assert!(bytes[0] == bytes[1]);
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_no_database_and_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("opencode.db.making-1-0.tmp"), "half").unwrap();
+        create(dir.path(), NOW).unwrap();
+        assert!(!dir.path().join("opencode.db.making-1-0.tmp").exists());
     }
 
     #[test]

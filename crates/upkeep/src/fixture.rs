@@ -11,6 +11,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use rusqlite::Connection;
 use sha2::{Digest, Sha256};
 
+pub(crate) mod paused;
+
 /// Both layouts with the columns that rules use; foreign keys as OpenCode has them.
 pub(crate) const SCHEMA: &str = "
 CREATE TABLE project (id text PRIMARY KEY, worktree text NOT NULL, name text, time_created integer, time_updated integer);
@@ -58,6 +60,19 @@ pub(crate) fn database(path: &Path, sql: &str) {
     connection.execute_batch(sql).unwrap();
     connection.close().unwrap();
     assert!(!with_suffix(path, "-wal").exists());
+}
+
+/// Damages the database at `path`: two tables of it claim the same pages.
+pub(crate) fn share_pages(path: &Path) {
+    let db = connect(path);
+    db.execute_batch(
+        "CREATE TABLE twin_a (x); INSERT INTO twin_a VALUES (1);
+         CREATE TABLE twin_b (x); INSERT INTO twin_b VALUES (1);
+         PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'twin_a') WHERE name = 'twin_b';",
+    )
+    .unwrap();
+    db.close().unwrap();
 }
 
 /// One session `id` of 1.x with a user message and a text part.

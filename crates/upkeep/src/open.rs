@@ -111,7 +111,7 @@ impl ReadDatabase {
         settle(&connection)?;
         let schema = Schema::read(&connection)?;
         Surroundings::of(&file)?.ensure_same(&file)?;
-        ensure_layout(&schema)?;
+        ensure_layout(&connection, &schema)?;
         Ok(Self { connection, file, schema, access, surroundings, registration })
     }
 
@@ -256,9 +256,10 @@ impl WriteDatabase {
         connection.pragma_update(None, "synchronous", "FULL")?;
         let schema = Schema::read(&connection)?;
         if connection.is_readonly("main")? {
-            return Err(OpenErrorKind::PermissionDenied);
+            // The system allows it: so the header names a version of the format that this SQLite may only read.
+            return Err(OpenErrorKind::NewerFormat);
         }
-        ensure_layout(&schema)?;
+        ensure_layout(&connection, &schema)?;
         Surroundings::of(&file)?.ensure_same(&file)?;
         let had_side_files = before.has_side_files();
         Ok(Self { connection, file, schema, had_side_files, _registration: registration })
@@ -384,22 +385,27 @@ pub(crate) fn settle(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "temp_store", "FILE")
 }
 
-pub(crate) fn ensure_layout(schema: &Schema) -> Result<(), OpenErrorKind> {
+/// Refuses what is not OpenCode's, or not in its encoding.
+pub(crate) fn ensure_layout(connection: &Connection, schema: &Schema) -> Result<(), OpenErrorKind> {
     let layouts = schema.layouts();
     if !layouts.v1 && !layouts.v2 {
         let found = schema.tables().keys().take(NAMES_MAX).cloned().collect();
         return Err(OpenErrorKind::WrongSchema { found, tables: schema.tables().len() });
     }
     let mut missing = schema.missing_columns();
-    if missing.is_empty() {
-        return Ok(());
+    if !missing.is_empty() {
+        missing.truncate(NAMES_MAX);
+        return Err(OpenErrorKind::UnknownLayout { missing });
     }
-    missing.truncate(NAMES_MAX);
-    Err(OpenErrorKind::UnknownLayout { missing })
+    let encoding: String = connection.pragma_query_value(None, "encoding", |row| row.get(0))?;
+    if encoding == "UTF-8" { Ok(()) } else { Err(OpenErrorKind::Encoding { encoding }) }
 }
 
 pub(crate) fn ensure_writable(file: &DatabaseFile) -> Result<(), OpenErrorKind> {
     use rustix::fs::{Access as Permission, access};
+    if file.is_newer() {
+        return Err(OpenErrorKind::NewerFormat);
+    }
     if let Some(name) = file.network_file_system() {
         return Err(OpenErrorKind::NetworkFileSystem { name });
     }
@@ -426,7 +432,11 @@ fn explain(kind: OpenErrorKind, file: &DatabaseFile) -> OpenErrorKind {
         }
     }
     match FileState::of(file.path()) {
-        Ok(Some(state)) if state.id == file.id() => kind,
+        // A file that can always be opened says whether any can.
+        Ok(Some(state)) if state.id == file.id() => match std::fs::File::open("/dev/null") {
+            Err(error) => OpenErrorKind::from(error),
+            Ok(_) => kind,
+        },
         _ => OpenErrorKind::Replaced,
     }
 }

@@ -4,8 +4,8 @@
 //! dropped is never read: which rows go is known by rowid before `data` is touched. The new file is compared with what was read before
 //! it takes over. `docs/spec/rebuild-protocol.md` says for each step what a crash or another process finds.
 //!
-//! The new file needs its own bytes of free disk beside the database, and where indexes are large SQLite sorts them in the system's
-//! temporary folder (`SQLITE_TMPDIR`, `TMPDIR`).
+//! The new file needs its own bytes of free disk beside the database. What SQLite sorts for large indexes lies there too, never in the
+//! system's temporary folder.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use rusqlite::Connection;
 use crate::DatabaseFile;
 use crate::observer::Observer;
 use crate::plan::{self, Plan, PlanErrorKind, Selection};
+use crate::restore;
 use crate::schema::Schema;
 
 pub(crate) mod attributes;
@@ -41,7 +42,7 @@ pub(crate) mod temporary;
 #[cfg(test)]
 mod tests;
 pub(crate) mod verify;
-mod watch;
+pub(crate) mod watch;
 
 pub use error::{Named, RebuildError, RebuildErrorKind};
 pub use forecast::Forecast;
@@ -275,9 +276,11 @@ fn table_reports(tables: &[copy::CopiedTable]) -> Vec<TableReport> {
 
 /// Removes what earlier runs left, once the database under the lock reads as sound: one of these files may be an old database.
 fn sweep(locked: &ExclusiveDatabase) -> Result<Vec<PathBuf>, RebuildErrorKind> {
-    let leftovers = temporary::leftovers(locked.file().path()).doing("looking for files of earlier runs")?;
+    let path = locked.file().path();
+    let mut swept = restore::leftover::sweep(path).doing("removing a file of an earlier restore")?;
+    let leftovers = temporary::leftovers(path).doing("looking for files of earlier runs")?;
     if leftovers.is_empty() {
-        return Ok(leftovers);
+        return Ok(swept);
     }
     let answer: String = locked
         .connection()
@@ -289,5 +292,6 @@ fn sweep(locked: &ExclusiveDatabase) -> Result<Vec<PathBuf>, RebuildErrorKind> {
     for leftover in &leftovers {
         fs::remove_file(leftover).doing("removing a file of an earlier run")?;
     }
-    Ok(leftovers)
+    swept.extend(leftovers);
+    Ok(swept)
 }

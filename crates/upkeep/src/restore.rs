@@ -1,4 +1,7 @@
 //! Putting a snapshot in the place of a database (P17): database and log together, by the takeover of a rebuild.
+//!
+//! Killed at any step it leaves the old database or the new one under the path, and besides at most one file, of which the next restore
+//! knows what it is (`leftover`).
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -7,18 +10,16 @@ use headwater_model::ByteCount;
 use rustix::fs::{CWD, RenameFlags};
 use serde::Serialize;
 
-use crate::backup::{is_taken, snapshot};
+use crate::backup::{is_taken, open_and_copy};
 use crate::observer::Observer;
 use crate::os::{FileIdentity, LeaseRefused, WriteLease};
 use crate::rebuild::error::{Doing, Named};
 use crate::rebuild::exclusive::ExclusiveDatabase;
 use crate::rebuild::temporary::TemporaryFile;
-use crate::rebuild::{RebuildError, RebuildErrorKind, attributes, new_file, place, takeover};
-use crate::{DatabaseFile, OpenErrorKind, ReadDatabase};
+use crate::rebuild::{RebuildError, RebuildErrorKind, Step, attributes, new_file, place, takeover};
+use crate::{DatabaseFile, OpenErrorKind};
 
-/// In the name of the file that is built. A run that is killed after the exchange leaves the previous database under it, so unlike the
-/// files of a rebuild it is never swept.
-const MARK: &str = ".restoring-";
+pub(crate) mod leftover;
 
 /// How a restore is to be done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,12 +42,19 @@ pub struct RestoreReport {
     /// Where the previous database is; its log is merged into it, or beside it under the same name with `-wal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<PathBuf>,
+    /// Unfinished files of killed restores, which are removed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub swept: Vec<PathBuf>,
+    /// Previous databases that killed restores had not yet named, under the names that they have now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recovered: Vec<PathBuf>,
     /// The receipts of prunes on this path speak of content that is no longer there: whoever keeps receipts marks them superseded.
     pub supersedes_receipts: bool,
 }
 
-/// Steps of a restore besides those of the takeover, as `observer.reached` gives them.
-pub const STEPS: [&str; 2] = ["prepared", "restored"];
+/// Steps of a restore besides those of the copy and of the takeover, as `observer.reached` gives them. The second is reached only
+/// where what is at the path is too damaged to be locked.
+pub const STEPS: [&str; 3] = ["prepared", "log-set-aside", "restored"];
 
 /// Restores the database at `path` from the snapshot at `from`. Nobody may have the database open; it may be damaged or gone.
 ///
@@ -70,17 +78,20 @@ fn restore(
     let is_there = is_taken(path).doing("looking at the database")?;
     let path =
         if is_there { fs::canonicalize(path).doing("looking at the database")? } else { path.to_owned() };
-    let source = ReadDatabase::open(from).map_err(|error| RebuildErrorKind::Open(error.kind))?;
     if FileIdentity::of(&path).is_ok_and(|own| FileIdentity::of(from).is_ok_and(|other| own == other)) {
         return Err(RebuildErrorKind::Unsupported("the snapshot is the database itself".into()));
     }
-    let new = TemporaryFile::create_marked(&path, MARK).doing("creating the new file")?;
-    let found = snapshot(source.connection(), &new, observer)?;
-    let is_wal = source.file().is_wal();
-    source.finish().map_err(|error| RebuildErrorKind::Open(error.kind))?;
+    let mut swept = Vec::new();
+    let (source, new, found) = open_and_copy(from, observer, || {
+        // What is left was a copy of some snapshot, and its room may be needed.
+        swept = leftover::sweep(&path)?;
+        leftover::create(&path)
+    })?;
+    let is_wal = source.is_wal();
     prepare(&new, is_there.then_some(&path), is_wal)?;
     let bytes = fs::metadata(new.path()).doing("looking at the new file")?.len();
     observer.reached(STEPS[0]);
+    let recovered = leftover::recover(&path, || kept_name(&path))?;
     let kept = kept_name(&path)?;
     let previous = if is_there {
         replace(&path, new, (!options.forget_previous).then_some(&kept), observer)?;
@@ -89,13 +100,15 @@ fn restore(
         settle_in(&path, new, &kept)?;
         None
     };
-    observer.reached(STEPS[1]);
+    observer.reached(STEPS[2]);
     Ok(RestoreReport {
         path,
         from: from.to_owned(),
         bytes: ByteCount::new(bytes),
         rows: found.rows,
         previous,
+        swept,
+        recovered,
         supersedes_receipts: true,
     })
 }
@@ -139,8 +152,9 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Where the path has no database: a log under its name belongs to nothing and must not be read into the new file.
-fn settle_in(path: &Path, new: TemporaryFile, kept: &Path) -> Result<(), RebuildErrorKind> {
+fn settle_in(path: &Path, mut new: TemporaryFile, kept: &Path) -> Result<(), RebuildErrorKind> {
     set_aside(path, kept)?;
+    new.let_go();
     match rustix::fs::renameat_with(CWD, new.path(), CWD, path, RenameFlags::NOREPLACE) {
         Err(rustix::io::Errno::EXIST) => return Err(RebuildErrorKind::Replaced),
         result => result.doing("naming the new file")?,
@@ -178,7 +192,7 @@ fn replace(
         .and_then(ExclusiveDatabase::lock);
     match locked {
         Ok(locked) => takeover::take_over(locked, new, false, kept.map(PathBuf::as_path), observer).map(drop),
-        Err(kind) if is_beyond_locking(&kind) => replace_damaged(path, new, kept),
+        Err(kind) if is_beyond_locking(&kind) => replace_damaged(path, new, kept, observer),
         Err(kind) => Err(kind),
     }
 }
@@ -189,14 +203,22 @@ fn is_beyond_locking(kind: &RebuildErrorKind) -> bool {
         kind,
         RebuildErrorKind::Damaged
             | RebuildErrorKind::Open(
-                OpenErrorKind::NotADatabase | OpenErrorKind::Empty | OpenErrorKind::Damaged
+                OpenErrorKind::NotADatabase
+                    | OpenErrorKind::Empty
+                    | OpenErrorKind::Damaged
+                    | OpenErrorKind::NewerFormat
             )
     )
 }
 
 /// Without a lock the lease alone proves that nobody has the file open. Its log cannot be merged and leaves with it, first: a new
 /// database with the old log beside it would be a mix. A crash in between leaves the damaged file without its log, which is kept.
-fn replace_damaged(path: &Path, new: TemporaryFile, kept: Option<&PathBuf>) -> Result<(), RebuildErrorKind> {
+fn replace_damaged(
+    path: &Path,
+    mut new: TemporaryFile,
+    kept: Option<&PathBuf>,
+    observer: &dyn Observer,
+) -> Result<(), RebuildErrorKind> {
     let file = File::options().read(true).write(true).open(path).doing("opening the damaged database")?;
     let identity = FileIdentity::from(&file.metadata().doing("looking at the database")?);
     let lease = WriteLease::take(identity).map_err(|reason| match reason {
@@ -210,12 +232,15 @@ fn replace_damaged(path: &Path, new: TemporaryFile, kept: Option<&PathBuf>) -> R
         None => kept_name(path)?,
     };
     set_aside(path, &aside)?;
+    observer.reached(STEPS[1]);
     if !lease.is_whole() {
         return Err(RebuildErrorKind::InUse { holders: Named(Vec::new()) });
     }
+    new.let_go();
     rustix::fs::renameat_with(CWD, new.path(), CWD, path, RenameFlags::EXCHANGE)
         .doing("exchanging the names")?;
     let old = new.keep();
+    observer.reached(Step::Exchanged.name());
     place::sync_folder(path).doing("putting the folder on the disk")?;
     if let Some(kept) = kept {
         fs::rename(&old, kept).doing("keeping the old database")?;
@@ -225,104 +250,10 @@ fn replace_damaged(path: &Path, new: TemporaryFile, kept: Option<&PathBuf>) -> R
             let _absent = fs::remove_file(beside(&aside, suffix));
         }
     }
+    observer.reached(Step::Retired.name());
     lease.release();
     Ok(())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::backup::{self, BackupOptions};
-    use crate::fixture::{self, Folder, OtherProcess, v1_session, with_suffix};
-    use crate::observer::Unobserved;
-
-    /// A database, and a snapshot of it from before its second session.
-    fn sample() -> (tempfile::TempDir, PathBuf, PathBuf) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("opencode.db");
-        let from = folder.path().join("snapshot.db");
-        fixture::database(&path, &v1_session("ses_a"));
-        backup::run(&path, &from, BackupOptions::default(), &Unobserved).unwrap();
-        fixture::connect(&path).execute_batch(&v1_session("ses_b")).unwrap();
-        (folder, path, from)
-    }
-
-    fn sessions(path: &Path) -> Vec<String> {
-        let db = fixture::connect(path);
-        let mut statement = db.prepare("SELECT id FROM session ORDER BY id").unwrap();
-        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
-    }
-
-    #[test]
-    fn the_snapshot_takes_the_place_and_the_previous_database_is_kept_with_its_log_merged() {
-        let (folder, path, from) = sample();
-        let mut server = OtherProcess::open(&path);
-        assert_eq!(server.run(&v1_session("ses_log")), "ok");
-        server.kill();
-        let report = run(&path, &from, RestoreOptions::default(), &Unobserved).unwrap();
-        assert!(report.supersedes_receipts);
-        assert_eq!(sessions(&path), ["ses_a"]);
-        let kept = report.previous.unwrap();
-        assert_eq!(kept, folder.path().join("opencode.db.before-restore-1"));
-        assert_eq!(sessions(&kept), ["ses_a", "ses_b", "ses_log"]);
-        let names = ["opencode.db", "opencode.db.before-restore-1", "snapshot.db"];
-        assert_eq!(Folder::of(folder.path()).names(), names);
-        let report = run(&path, &from, RestoreOptions { forget_previous: true }, &Unobserved).unwrap();
-        assert_eq!(report.previous, None);
-        assert_eq!(Folder::of(folder.path()).names(), names);
-    }
-
-    #[test]
-    fn a_database_in_use_is_left_alone() {
-        for statement in ["PRAGMA busy_timeout = 0", "SELECT count(*) FROM session"] {
-            let (folder, path, from) = sample();
-            let mut server = OtherProcess::open(&path);
-            assert_eq!(server.run(statement), "ok");
-            let refused = run(&path, &from, RestoreOptions::default(), &Unobserved).unwrap_err();
-            assert!(matches!(refused.kind, RebuildErrorKind::InUse { .. }), "{refused}");
-            assert_eq!(server.run(&v1_session("ses_c")), "ok");
-            server.close();
-            assert_eq!(sessions(&path), ["ses_a", "ses_b", "ses_c"]);
-            assert_eq!(Folder::of(folder.path()).names(), ["opencode.db", "snapshot.db"]);
-        }
-    }
-
-    #[test]
-    fn a_database_beyond_recognition_is_replaced_with_its_log() {
-        for content in [&b""[..], b"this is no database at all, only some text that is long enough to have a header of a hundred bytes....."] {
-            let (folder, path, from) = sample();
-            fs::write(&path, content).unwrap();
-            fs::write(with_suffix(&path, "-wal"), b"frames").unwrap();
-            let report = run(&path, &from, RestoreOptions::default(), &Unobserved).unwrap();
-            assert_eq!(sessions(&path), ["ses_a"]);
-            let kept = report.previous.unwrap();
-            assert_eq!(fs::read(&kept).unwrap(), content);
-            assert_eq!(fs::read(with_suffix(&kept, "-wal")).unwrap(), b"frames");
-            assert_eq!(Folder::of(folder.path()).names().len(), 4);
-        }
-    }
-
-    #[test]
-    fn a_database_that_is_gone_comes_back_without_the_log_that_was_left() {
-        let (_folder, path, from) = sample();
-        let mut server = OtherProcess::open(&path);
-        assert_eq!(server.run(&v1_session("ses_log")), "ok");
-        server.kill();
-        fs::remove_file(&path).unwrap();
-        let report = run(&path, &from, RestoreOptions::default(), &Unobserved).unwrap();
-        assert_eq!(report.previous, None);
-        assert_eq!(sessions(&path), ["ses_a"]);
-    }
-
-    #[test]
-    fn a_snapshot_that_is_damaged_or_the_database_itself_changes_nothing() {
-        let (folder, path, from) = sample();
-        let refused = run(&path, &path, RestoreOptions::default(), &Unobserved).unwrap_err();
-        assert!(matches!(refused.kind, RebuildErrorKind::Unsupported(_)), "{refused}");
-        let bytes = fs::read(&from).unwrap();
-        fs::write(&from, &bytes[..bytes.len() / 2]).unwrap();
-        let before = Folder::of(folder.path());
-        assert!(run(&path, &from, RestoreOptions::default(), &Unobserved).is_err());
-        assert_eq!(Folder::of(folder.path()), before);
-    }
-}
+mod tests;

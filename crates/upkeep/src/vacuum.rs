@@ -10,6 +10,7 @@ use crate::DatabaseFile;
 use crate::observer::Observer;
 use crate::rebuild::error::Doing;
 use crate::rebuild::exclusive::ExclusiveDatabase;
+use crate::rebuild::watch::stoppable;
 use crate::rebuild::{RebuildError, RebuildErrorKind, place};
 
 /// How a vacuum is to be done.
@@ -112,7 +113,7 @@ fn vacuum_locked(
     // With the log merged, which may hold more than the file.
     let bytes_before = file_bytes(locked)?.max(pages.saturating_mul(page_bytes));
     if options.incremental {
-        step_through(db, "PRAGMA incremental_vacuum")?;
+        stop_or_undo(locked, observer, || step_through(db, "PRAGMA incremental_vacuum"))?;
     } else {
         if free == 0 && !options.force {
             return Err(RebuildErrorKind::NothingToGain {
@@ -127,7 +128,7 @@ fn vacuum_locked(
         if needed_bytes > free_bytes {
             return Err(RebuildErrorKind::NoRoom { needed_bytes, free_bytes });
         }
-        db.execute_batch("VACUUM").doing("vacuuming")?;
+        stop_or_undo(locked, observer, || db.execute_batch("VACUUM").doing("vacuuming"))?;
     }
     let log_growth = locked.log_growth();
     observer.reached(STEPS[1]);
@@ -150,6 +151,20 @@ fn vacuum_locked(
         log_growth: ByteCount::new(log_growth),
         locked_ms: locked.held_ms(),
     })
+}
+
+/// Does `work`, which is one transaction, unless the caller wants to stop. One that failed leaves frames without a commit in the log:
+/// where the log was empty before, it is emptied again.
+fn stop_or_undo(
+    locked: &ExclusiveDatabase,
+    observer: &dyn Observer,
+    work: impl FnOnce() -> Result<(), RebuildErrorKind>,
+) -> Result<(), RebuildErrorKind> {
+    let outcome = stoppable(observer, &[locked.connection().get_interrupt_handle()], work);
+    if outcome.is_err() && !locked.had_log() {
+        let _what_failed_first_is_told = locked.merge_log();
+    }
+    outcome
 }
 
 /// The size that the file has.
@@ -271,5 +286,32 @@ mod tests {
         writer.close();
         reader.close();
         run(&path, VacuumOptions::default(), &Unobserved).unwrap();
+    }
+
+    struct Stopping;
+
+    impl Observer for Stopping {
+        fn is_cancelled(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_vacuum_that_is_stopped_leaves_the_file_as_it_was_and_no_log() {
+        let (folder, path) = sample(0);
+        let db = fixture::connect(&path);
+        // Long enough to be met while it runs.
+        db.execute_batch(
+            "CREATE TABLE ballast (x);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500000)
+             INSERT INTO ballast SELECT i FROM n;",
+        )
+        .unwrap();
+        db.close().unwrap();
+        let before = Folder::of(folder.path());
+        let options = VacuumOptions { force: true, ..VacuumOptions::default() };
+        let refused = run(&path, options, &Stopping).unwrap_err();
+        assert!(matches!(refused.kind, RebuildErrorKind::Cancelled), "{refused}");
+        assert_eq!(Folder::of(folder.path()), before);
     }
 }

@@ -26,9 +26,10 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Status, Failure> {
     let watch = Watch::new(app.cancel.clone());
     let checked = check::run(&database, CheckOptions { quick: args.quick }, &watch);
     watch.end();
-    let report = checked?;
     database.finish()?;
+    let report = checked?;
     let status = if report.worst == Some(Severity::Error) { Status::Damaged } else { Status::Done };
+    app.out.ends_unread_with(status);
     if app.out.is_json() {
         app.out.result(status, &report)?;
     } else {

@@ -8,7 +8,7 @@ use clap::{ArgGroup, ValueEnum};
 use headwater_model::SessionId;
 use headwater_upkeep::ReadDatabase;
 use headwater_upkeep::export::{self, ExportFormat, ExportScope, ExportTotals};
-use tempfile::NamedTempFile;
+use tempfile::{Builder, NamedTempFile};
 
 use crate::app::App;
 use crate::failure::Failure;
@@ -92,6 +92,7 @@ fn into_pipe(args: &Args, database: &ReadDatabase, app: &mut App) -> Result<Expo
     let mut pipe = Pipe::new(&mut app.out);
     let written = export::run(database, &args.scope(), args.format(), &watch, &mut pipe);
     pipe.end()?;
+    database.ensure_unchanged()?;
     Ok(written?)
 }
 
@@ -102,11 +103,15 @@ fn into_file(path: &Path, args: &Args, database: &ReadDatabase, app: &App) -> Re
         return Err(fail(io::Error::from(io::ErrorKind::AlreadyExists)));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = NamedTempFile::new_in(folder).map_err(fail)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let file: NamedTempFile =
+        Builder::new().prefix(&format!(".{name}.")).suffix(".export").tempfile_in(folder).map_err(fail)?;
     let watch = Watch::new(app.cancel.clone());
     let mut writer = BufWriter::with_capacity(256 * 1024, file.as_file());
     let written = export::run(database, &args.scope(), args.format(), &watch, &mut writer);
     watch.end();
+    // Before the file has its name: a torn reading looks like damage, or like a whole export.
+    database.ensure_unchanged()?;
     let totals = match written {
         Err(headwater_upkeep::ReadError::Output(error)) => return Err(fail(error)),
         written => written?,

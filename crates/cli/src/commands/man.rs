@@ -23,7 +23,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     let Some(dir) = &args.dir else {
         let mut page = Vec::new();
-        clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(|error| Failure::output(&error))?;
+        clap_mangen::Man::new(Cli::command())
+            .render(&mut page)
+            .map_err(|error| Failure::output(&error, Status::Done))?;
         return super::write_document(app, &page);
     };
     let written = fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir));

@@ -34,8 +34,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
             let watch = Watch::new(app.cancel.clone());
             let planned = plan::compute(database.connection(), database.schema(), &selection, &watch);
             watch.end();
-            let plan = planned?;
             database.finish()?;
+            let plan = planned?;
             let status = if plan_view::is_empty(&plan) { Status::Nothing } else { Status::Done };
             if app.out.is_json() {
                 app.out.result(status, &PlanView::from(&plan))?;

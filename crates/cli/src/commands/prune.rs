@@ -92,9 +92,8 @@ fn planned(selection: &Selection, app: &App) -> Result<Plan, Failure> {
     let watch = Watch::new(app.cancel.clone());
     let planned = plan::compute(database.connection(), database.schema(), selection, &watch);
     watch.end();
-    let plan = planned?;
     database.finish()?;
-    Ok(plan)
+    Ok(planned?)
 }
 
 fn stopped(report: &PruneReport) -> Option<Failure> {

@@ -118,6 +118,7 @@ fn look(selection: &Selection, app: &App) -> Result<(Plan, Forecast), Failure> {
     let watch = Watch::new(app.cancel.clone());
     let planned = plan::compute(database.connection(), database.schema(), selection, &watch);
     watch.end();
+    database.ensure_unchanged()?;
     let plan = planned?;
     let forecast = Forecast::of(database.connection(), database.file(), &plan)
         .map_err(|kind| Failure::from(RebuildError { path, kind }))?;

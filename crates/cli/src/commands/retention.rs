@@ -104,9 +104,8 @@ fn planned(policy: &Policy, app: &App) -> Result<RetentionPlan, Failure> {
     let watch = Watch::new(app.cancel.clone());
     let planned = retention::plan(database.connection(), database.schema(), policy, clock::now(), &watch);
     watch.end();
-    let planned = planned?;
     database.finish()?;
-    Ok(planned)
+    Ok(planned?)
 }
 
 fn apply(

@@ -71,8 +71,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     if let Some(failure) = unwritten {
         return Err(failure);
     }
-    let totals = searched?;
     database.finish()?;
+    let totals = searched?;
     close(&totals, app)
 }
 

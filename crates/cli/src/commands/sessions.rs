@@ -98,8 +98,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     if let Some(failure) = unwritten {
         return Err(failure);
     }
-    let counts = listed?;
     database.finish()?;
+    let counts = listed?;
     let status = if counts.listed == 0 { Status::Nothing } else { Status::Done };
     if app.out.is_json() {
         app.out.result(status, &counts)?;

@@ -64,6 +64,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
         if let Some(failure) = unwritten {
             return Err(failure);
         }
+        database.ensure_unchanged()?;
         ended?;
     }
     let messages = reader.messages;

@@ -37,8 +37,8 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Status, Failure> {
         StatsOptions { exact: args.exact, sessions_max: top, largest_max: top, ..StatsOptions::new(now) };
     let computed = stats::compute(&database, &options, &watch);
     watch.end();
-    let report = computed?;
     database.finish()?;
+    let report = computed?;
     if app.out.is_json() {
         app.out.result(Status::Done, &report)?;
     } else {

@@ -9,7 +9,7 @@ impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         let (status, code, hint) = match &error {
             ReadError::Open(error) => return error.into(),
-            ReadError::Output(error) => return Self::output(error),
+            ReadError::Output(error) => return Self::output(error, Status::Done),
             ReadError::Cancelled => (Status::Other, "cancelled", CANCELLED_HINT),
             ReadError::Damaged(_) => (Status::Damaged, "damaged", DAMAGED_HINT),
             ReadError::Busy => (Status::Blocked, "busy", WAIT_HINT),

@@ -8,7 +8,7 @@ use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 
 use crate::folder::Contents;
-use crate::program::{Run, run};
+use crate::program::{Run, command, run};
 use crate::scene::{self, CANARY};
 use crate::scrub::scrubbed;
 
@@ -205,4 +205,27 @@ fn a_prune_and_an_undo_leave_nothing_beside_a_database_that_nobody_else_has_open
         place.run(arguments).expect_status(0);
         assert_eq!(beside(), ["opencode.db", "opencode.db-shm", "opencode.db-wal"], "{arguments:?}");
     }
+}
+
+#[test]
+fn a_vacuum_keeps_its_copy_beside_the_database_and_out_of_the_temporary_folder() {
+    let place = Place::new();
+    // More than SQLite keeps in memory.
+    Shell::open(&place.path().join("opencode.db")).run(
+        "CREATE TABLE ballast (x);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+         INSERT INTO ballast SELECT randomblob(8000) FROM n;
+         DELETE FROM ballast WHERE rowid % 10 = 0;",
+    );
+    let temporary = tempfile::tempdir().unwrap();
+    let touched = || fs::metadata(temporary.path()).unwrap().modified().unwrap();
+    let before = touched();
+    let done = command(place.path())
+        .args(["vacuum", "--yes", "--db", "opencode.db"])
+        .env("SQLITE_TMPDIR", temporary.path())
+        .status()
+        .unwrap();
+    assert!(done.success());
+    // SQLite unlinks its temporary files at once; the folder remembers that there was one.
+    assert_eq!(touched(), before);
 }

@@ -234,8 +234,8 @@ fn a_restore_is_on_the_disk_before_the_old_database_gives_way() {
     with_log(home.path());
     run(home.path(), ["backup", "copy.db", "--db", "opencode.db"]).expect_status(0);
     let trace = traced(home.path(), &["restore", "copy.db", "--yes", "--db", "opencode.db"], 0);
-    let exchange = trace.first("exchange", Call::is_rename);
-    assert!(exchange.arguments.ends_with("RENAME_EXCHANGE"), "{exchange:?}");
+    let is_exchange = |call: &Call| call.is_rename() && call.arguments.ends_with("RENAME_EXCHANGE");
+    let exchange = trace.first("exchange", is_exchange);
     assert_new_file_is_synced(&trace, home.path(), exchange);
     let kept = trace.last("name for the old database", Call::is_rename);
     assert!(kept.arguments.contains("before-restore-1"), "{kept:?}");

@@ -171,3 +171,17 @@ fn a_cancelled_check_ends_without_a_report() {
     let outcome = ReadDatabase::with(&path, |database| run(database, CheckOptions::default(), &stopping));
     assert!(matches!(outcome, Err(ReadError::Cancelled)), "{outcome:?}");
 }
+
+#[test]
+fn pages_that_two_tables_share_are_found_also_by_a_quick_check() {
+    let (_folder, path) = made(&v1_session("ses_a"));
+    fixture::share_pages(&path);
+    for quick in [false, true] {
+        let options = CheckOptions { quick };
+        let report = ReadDatabase::with(&path, |database| run(database, options, &Unobserved)).unwrap();
+        assert_eq!(report.worst, Some(Severity::Error), "quick: {quick}");
+        let example = report.findings[0].examples[0].clone();
+        assert_eq!(report.findings[0].code, Code::PageDamage, "quick: {quick}");
+        assert!(example.contains("2nd reference to page"), "{example}");
+    }
+}

@@ -1,6 +1,7 @@
 //! How a database is read without leaving a trace, decided from what lies beside it.
 
-use std::io;
+use std::fs;
+use std::io::{self, Read};
 
 use super::fingerprint::FileState;
 use super::{DatabaseFile, OpenErrorKind};
@@ -37,14 +38,32 @@ impl Access {
         matches!(self, Self::PrivateLog | Self::Unattended)
     }
 
-    fn decide(is_wal: bool, surroundings: &Surroundings) -> Self {
+    fn decide(is_wal: bool, surroundings: &Surroundings, has_log_header: bool) -> Self {
         let log_bytes = surroundings.log.map_or(0, |log| log.bytes);
         match (surroundings.log.is_some(), surroundings.index.is_some()) {
+            // SQLite waits for a writer that makes a header of it, and there may be none. In memory it takes such a log as empty.
+            (true, _) if log_bytes > 0 && !has_log_header => Self::PrivateLog,
             (true, true) if is_wal || log_bytes > 0 => Self::SharedLog,
             (true, false) if log_bytes > 0 => Self::PrivateLog,
             _ if is_wal => Self::Unattended,
             _ => Self::Locked,
         }
+    }
+}
+
+/// Whether the log begins as one: its magic number, whose last bit is the byte order of its checksums, and its version (SQLite, "WAL
+/// file format"). A log that cannot be read is left to SQLite, which says why.
+fn has_log_header(file: &DatabaseFile) -> bool {
+    let mut header = [0_u8; 8];
+    let read = fs::File::open(file.beside("-wal")).and_then(|mut log| log.read_exact(&mut header));
+    let [magic, version] = [&header[..4], &header[4..]];
+    match read {
+        Ok(()) => {
+            magic[..3] == [0x37, 0x7f, 0x06]
+                && magic[3] & 0xfe == 0x82
+                && version == 3_007_000_u32.to_be_bytes()
+        }
+        Err(error) => error.kind() != io::ErrorKind::UnexpectedEof,
     }
 }
 
@@ -73,7 +92,7 @@ impl Surroundings {
 
     /// How the database is read in these surroundings.
     pub(super) fn access(&self, file: &DatabaseFile) -> Access {
-        Access::decide(file.is_wal(), self)
+        Access::decide(file.is_wal(), self, has_log_header(file))
     }
 
     /// Whether the file looked at is the one that `file` was made from.

@@ -45,6 +45,24 @@ pub enum OpenErrorKind {
     /// The path cannot name a file on this system.
     #[error("not a possible path")]
     InvalidPath,
+    /// A folder, pipe or device has the name of a file beside the database: opening it may wait for ever.
+    #[error("what ends in {suffix} beside it is not a regular file")]
+    SideFileNotAFile {
+        /// `-wal`, `-shm` or `-journal`.
+        suffix: &'static str,
+    },
+    /// The header asks for a newer SQLite, for writing or for anything.
+    #[error("its format is newer than this program's SQLite")]
+    NewerFormat,
+    /// Text is stored in another encoding than OpenCode's.
+    #[error("it stores text as {encoding}, not as UTF-8")]
+    Encoding {
+        /// As SQLite names it.
+        encoding: String,
+    },
+    /// This process may open no further file.
+    #[error("too many open files")]
+    TooManyFiles,
     /// The file has no bytes.
     #[error("the file is empty")]
     Empty,
@@ -136,6 +154,10 @@ impl OpenErrorKind {
             Self::Directory => "name the database file inside it, usually opencode.db",
             Self::NotAFile | Self::SymlinkLoop => "name the database file itself",
             Self::PathTooLong { .. } => "open it through a shorter path",
+            Self::SideFileNotAFile { .. } => "find out what made it, and move it away",
+            Self::NewerFormat => "use a newer version of this program",
+            Self::Encoding { .. } => "OpenCode writes UTF-8 only; this file was made by another program",
+            Self::TooManyFiles => "raise the limit (`ulimit -n`) and run again",
             Self::Empty => "OpenCode has not written it yet, or it was cut off: use a backup",
             Self::NotADatabase => {
                 "check the path; if the file should be a database, `headwater salvage` may recover it"
@@ -191,6 +213,8 @@ impl From<io::Error> for OpenErrorKind {
             Self::NotFound
         } else if kind == io::ErrorKind::PermissionDenied {
             Self::PermissionDenied
+        } else if errno == Some(rustix::io::Errno::MFILE) || errno == Some(rustix::io::Errno::NFILE) {
+            Self::TooManyFiles
         } else if errno == Some(rustix::io::Errno::LOOP) {
             Self::SymlinkLoop
         } else if kind == io::ErrorKind::InvalidInput || errno == Some(rustix::io::Errno::NAMETOOLONG) {

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use super::error::PATH_BYTES_MAX;
 use super::filesystem::FileSystem;
 use super::fingerprint::{FileId, FileState};
-use super::{OpenError, OpenErrorKind, registry};
+use super::registry::{self, Format};
+use super::{OpenError, OpenErrorKind};
 
 /// A regular file that starts like an SQLite database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,7 @@ pub struct DatabaseFile {
     path: PathBuf,
     id: FileId,
     is_wal: bool,
+    is_newer: bool,
     network: Option<&'static str>,
 }
 
@@ -48,12 +50,14 @@ impl DatabaseFile {
         if state.bytes == 0 {
             return Err(OpenErrorKind::Empty);
         }
-        let is_wal = registry::wal_flag(state.id, &path)?;
+        let Format { is_wal, is_newer } = registry::format_of(state.id, &path)?;
         let network = match FileSystem::of(&path)? {
             FileSystem::Local => None,
             FileSystem::Network(name) => Some(name),
         };
-        Ok(Self { path, id: state.id, is_wal, network })
+        let file = Self { path, id: state.id, is_wal, is_newer, network };
+        file.ensure_side_files()?;
+        Ok(file)
     }
 
     /// A file that is taken as it is, for recovery from it: nothing is asked of its header.
@@ -65,9 +69,20 @@ impl DatabaseFile {
             if state.bytes == 0 {
                 return Err(OpenErrorKind::Empty);
             }
-            Ok(Self { path, id: state.id, is_wal, network: None })
+            let file = Self { path, id: state.id, is_wal, is_newer: false, network: None };
+            file.ensure_side_files()?;
+            Ok(file)
         };
         examine().map_err(|kind| OpenError { path: path.to_owned(), kind })
+    }
+
+    /// Refuses names beside the database that are no files: SQLite would open them, and wait for ever at a pipe.
+    fn ensure_side_files(&self) -> Result<(), OpenErrorKind> {
+        let is_other = |suffix: &&str| fs::metadata(self.beside(suffix)).is_ok_and(|found| !found.is_file());
+        match ["-wal", "-shm", "-journal"].into_iter().find(is_other) {
+            Some(suffix) => Err(OpenErrorKind::SideFileNotAFile { suffix }),
+            None => Ok(()),
+        }
     }
 
     /// The path with all symlinks resolved.
@@ -78,6 +93,11 @@ impl DatabaseFile {
     /// Whether the header says write-ahead log.
     pub fn is_wal(&self) -> bool {
         self.is_wal
+    }
+
+    /// Whether only a newer SQLite than this may write it.
+    pub(super) fn is_newer(&self) -> bool {
+        self.is_newer
     }
 
     /// Name of the network file system that holds it, where it is one. Reading is allowed there and may be stale; writing is refused.

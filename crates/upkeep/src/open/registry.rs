@@ -1,7 +1,7 @@
 //! Which database files this process has open, so that a second look at one never drops the locks of the first.
 //!
 //! POSIX releases every lock that a process has on a file when the process closes *any* descriptor of it. SQLite knows this and
-//! defers its own closes; an ordinary `File` does not. So the header of a file is read by [`wal_flag`] only while nothing here has
+//! defers its own closes; an ordinary `File` does not. So the header of a file is read by [`format_of`] only while nothing here has
 //! the file open, and remembered for as long as something has.
 
 use std::collections::BTreeMap;
@@ -42,24 +42,40 @@ struct Registered {
     usage: Use,
 }
 
-/// Whether the header of the file at `path` says write-ahead log.
+/// What the header of a file says of its format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Format {
+    /// Write-ahead log.
+    pub(super) is_wal: bool,
+    /// Only a newer SQLite may write it.
+    pub(super) is_newer: bool,
+}
+
+/// The format of the file at `path`.
 ///
 /// # Errors
-/// [`OpenErrorKind`] where the file cannot be read or its header is not that of a database.
-pub(super) fn wal_flag(file: FileId, path: &Path) -> Result<bool, OpenErrorKind> {
+/// [`OpenErrorKind`] where the file cannot be read or its header is not that of a database that may be read.
+pub(super) fn format_of(file: FileId, path: &Path) -> Result<Format, OpenErrorKind> {
     // The lock is held until the descriptor is closed: nobody can register and lock the file in between.
     let open = lock();
     match open.get(&file) {
-        Some(entry) => Ok(entry.is_wal),
-        None => read_wal_flag(path),
+        // Whoever has it open found that it may be used so.
+        Some(entry) => Ok(Format { is_wal: entry.is_wal, is_newer: false }),
+        None => read_format(path),
     }
 }
 
-fn read_wal_flag(path: &Path) -> Result<bool, OpenErrorKind> {
+fn read_format(path: &Path) -> Result<Format, OpenErrorKind> {
     let mut header = [0_u8; 100];
     let mut file = File::open(path)?;
     match file.read_exact(&mut header) {
-        Ok(()) if header.starts_with(b"SQLite format 3\0") => Ok(header[19] == 2),
+        // The version of the format that a reader must know.
+        Ok(()) if header.starts_with(b"SQLite format 3\0") && header[19] > 2 => {
+            Err(OpenErrorKind::NewerFormat)
+        }
+        Ok(()) if header.starts_with(b"SQLite format 3\0") => {
+            Ok(Format { is_wal: header[19] == 2, is_newer: header[18] > 2 })
+        }
         Ok(()) => Err(OpenErrorKind::NotADatabase),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(OpenErrorKind::NotADatabase),
         Err(error) => Err(error.into()),

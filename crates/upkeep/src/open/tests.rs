@@ -10,6 +10,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::fixture::{self, Folder, OtherProcess, v1_session, with_suffix};
 
+mod refused;
+
 fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
 }
@@ -23,6 +25,19 @@ fn sample(folder: &Path) -> PathBuf {
 fn titles(database: &ReadDatabase) -> Vec<String> {
     let mut statement = database.connection().prepare("SELECT title FROM session ORDER BY id").unwrap();
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+/// The name of the variant, as `Debug` writes it.
+fn kind_name(error: &OpenError) -> String {
+    let text = format!("{:?}", error.kind);
+    text.split(['(', ' ', '{']).next().unwrap().to_owned()
+}
+
+fn assert_kind(outcome: Result<(), OpenError>, expected: &str) {
+    let error = outcome.expect_err(expected);
+    assert_eq!(kind_name(&error), expected, "{error}");
+    assert!(error.kind.advice().is_some() || expected == "Io", "{error}");
+    assert!(!error.to_string().contains('\n'), "{error}");
 }
 
 /// Reads as a verb does and asserts that the folder is as it was.
@@ -178,129 +193,6 @@ fn with_prefers_the_news_of_a_writer_over_the_error_of_a_torn_reading() {
 }
 
 #[test]
-fn a_locked_database_is_told_and_left_alone() {
-    let folder = folder();
-    let path = sample(folder.path());
-    let mut server = OtherProcess::open(&path);
-    assert_eq!(server.run("PRAGMA locking_mode=EXCLUSIVE"), "ok");
-    assert_eq!(server.run("BEGIN EXCLUSIVE"), "ok");
-    let names = Folder::of(folder.path()).names();
-    assert_kind(ReadDatabase::open_within(&path, Duration::ZERO).map(drop), "Busy");
-    assert_kind(WriteDatabase::open(&path, Duration::ZERO).map(drop), "Busy");
-    assert_eq!(Folder::of(folder.path()).names(), names);
-    assert_eq!(server.run(&v1_session("ses_b")), "ok");
-    assert_eq!(server.run("COMMIT"), "ok");
-    // Still exclusive, with frames in the log and no index beside it.
-    assert_kind(ReadDatabase::open_within(&path, Duration::ZERO).map(drop), "Busy");
-}
-
-#[test]
-fn an_interrupted_write_is_told_and_left_alone() {
-    let folder = folder();
-    let path = sample(folder.path());
-    fixture::connect(&path).pragma_update(None, "journal_mode", "delete").unwrap();
-    let mut writer = OtherProcess::open(&path);
-    assert_eq!(writer.run("PRAGMA cache_size=1"), "ok");
-    assert_eq!(writer.run("BEGIN IMMEDIATE"), "ok");
-    assert_eq!(
-        writer.run(
-            "INSERT INTO part SELECT 'p' || value, 'msg_ses_a', 'ses_a', 1, 1, hex(zeroblob(4000)) FROM \
-             (WITH RECURSIVE n(value) AS (VALUES (1) UNION ALL SELECT value + 1 FROM n WHERE value < 500) SELECT * FROM n)"
-        ),
-        "ok"
-    );
-    writer.kill();
-    assert!(fs::metadata(with_suffix(&path, "-journal")).unwrap().len() > 0);
-    refused(&path, "NeedsRecovery");
-    let mut bytes = fs::read(&path).unwrap();
-    (bytes[18], bytes[19]) = (2, 2);
-    fs::write(&path, bytes).unwrap();
-    refused(&path, "NeedsRecovery");
-}
-
-/// The name of the variant, as `Debug` writes it.
-fn kind_name(error: &OpenError) -> String {
-    let text = format!("{:?}", error.kind);
-    text.split(['(', ' ', '{']).next().unwrap().to_owned()
-}
-
-fn assert_kind(outcome: Result<(), OpenError>, expected: &str) {
-    let error = outcome.expect_err(expected);
-    assert_eq!(kind_name(&error), expected, "{error}");
-    assert!(error.kind.advice().is_some() || expected == "Io", "{error}");
-    assert!(!error.to_string().contains('\n'), "{error}");
-}
-
-/// Neither a reader nor a writer opens `path`, and the folder stays as it was.
-fn refused(path: &Path, expected: &str) {
-    let folder = path.parent().filter(|folder| folder.is_dir());
-    let before = folder.map(Folder::of);
-    assert_kind(ReadDatabase::open_within(path, Duration::ZERO).map(drop), expected);
-    assert_kind(WriteDatabase::open(path, Duration::ZERO).map(drop), expected);
-    assert_eq!(before, folder.map(Folder::of), "{expected}");
-}
-
-#[test]
-fn what_is_not_a_database_is_refused_and_left_alone() {
-    let folder = folder();
-    let at = |name: &str| folder.path().join(name);
-    fs::create_dir(at("folder")).unwrap();
-    fs::write(at("empty"), b"").unwrap();
-    fs::write(at("short"), b"SQLite format 3").unwrap();
-    fs::write(at("text"), "not a database ".repeat(1000)).unwrap();
-    symlink(at("loop_b"), at("loop_a")).unwrap();
-    symlink(at("loop_a"), at("loop_b")).unwrap();
-    symlink(at("nowhere"), at("dangling")).unwrap();
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        at("pipe"),
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
-        0,
-    )
-    .unwrap();
-    symlink(at("pipe"), at("to_pipe")).unwrap();
-    let socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
-    for (path, expected) in [
-        (at("missing"), "NotFound"),
-        (at("missing/deeper"), "NotFound"),
-        (at("text/below_a_file"), "NotFound"),
-        (at("dangling"), "NotFound"),
-        (PathBuf::from(":memory:"), "InMemory"),
-        (PathBuf::new(), "NotFound"),
-        (at("folder"), "Directory"),
-        (at("empty"), "Empty"),
-        (at("short"), "NotADatabase"),
-        (at("text"), "NotADatabase"),
-        (at("loop_a"), "SymlinkLoop"),
-        (at("pipe"), "NotAFile"),
-        (at("to_pipe"), "NotAFile"),
-        (at("socket"), "NotAFile"),
-        (PathBuf::from("/dev/null"), "NotAFile"),
-        (at("nul\0byte"), "InvalidPath"),
-        (at(&"x".repeat(300)), "InvalidPath"),
-        (at(&"y/".repeat(3000)), "NotFound"),
-    ] {
-        refused(&path, expected);
-    }
-    drop(socket);
-}
-
-#[test]
-fn a_path_longer_than_sqlite_opens_is_told_so() {
-    let folder = folder();
-    let mut deep = folder.path().to_owned();
-    while deep.as_os_str().len() < PATH_BYTES_MAX {
-        deep.push("d".repeat(100));
-    }
-    fs::create_dir_all(&deep).unwrap();
-    let near = sample(folder.path());
-    let path = deep.join("opencode.db");
-    fs::rename(near, &path).unwrap();
-    refused(&path, "PathTooLong");
-}
-
-#[test]
 fn every_byte_of_a_path_reaches_the_file_system() {
     let folder = folder();
     for name in [
@@ -336,76 +228,6 @@ fn a_symlink_leads_to_the_database_and_its_log() {
     let before = Folder::of(&folder.path().join("real"));
     read_without_a_trace(&link, Access::PrivateLog, &["title ses_a", "title ses_b"]);
     assert_eq!(before, Folder::of(&folder.path().join("real")));
-}
-
-#[test]
-fn other_schemas_are_refused_with_what_was_found() {
-    let folder = folder();
-    let path = folder.path().join("other.db");
-    let connection = fixture::connect(&path);
-    connection.execute_batch("CREATE TABLE contacts (name); CREATE TABLE phones (number);").unwrap();
-    connection.close().unwrap();
-    refused(&path, "WrongSchema");
-    let error = ReadDatabase::open(&path).unwrap_err().to_string();
-    assert!(error.ends_with("no OpenCode tables in this database (2 tables: contacts, phones)"), "{error}");
-
-    let path = folder.path().join("future.db");
-    let connection = fixture::connect(&path);
-    connection
-        .execute_batch(
-            "CREATE TABLE session (id); CREATE TABLE message (id, chat_id, body); \
-             CREATE TABLE part (id, message_id, session_id, data);",
-        )
-        .unwrap();
-    connection.close().unwrap();
-    refused(&path, "UnknownLayout");
-    let error = ReadDatabase::open(&path).unwrap_err().to_string();
-    assert!(error.ends_with("message.session_id, message.data missing"), "{error}");
-}
-
-#[test]
-fn a_hostile_schema_is_refused_before_it_fills_the_memory() {
-    let folder = folder();
-    let many = folder.path().join("many.db");
-    let connection = fixture::connect(&many);
-    connection.execute_batch("PRAGMA synchronous=OFF; BEGIN").unwrap();
-    for number in 0..5_000 {
-        connection.execute_batch(&format!("CREATE TABLE t{number} (a)")).unwrap();
-    }
-    connection.execute_batch("COMMIT").unwrap();
-    connection.close().unwrap();
-    refused(&many, "SchemaTooLarge");
-
-    let long = folder.path().join("long.db");
-    let connection = fixture::connect(&long);
-    connection.execute_batch(&format!("CREATE TABLE t (a /* {} */)", "x".repeat(1 << 20))).unwrap();
-    connection.close().unwrap();
-    refused(&long, "SchemaTooLarge");
-}
-
-#[test]
-fn damage_of_the_schema_is_told_and_left_alone() {
-    let folder = folder();
-    let path = sample(folder.path());
-    let mut bytes = fs::read(&path).unwrap();
-    bytes[100..2000].fill(0xA5);
-    fs::write(&path, bytes).unwrap();
-    refused(&path, "Damaged");
-}
-
-#[test]
-fn a_file_deleted_or_replaced_before_the_connection_is_told() {
-    let folder = folder();
-    let path = sample(folder.path());
-    let found = DatabaseFile::find(&path).unwrap();
-    fs::rename(&path, folder.path().join("away.db")).unwrap();
-    let before = Folder::of(folder.path());
-    assert_kind(ReadDatabase::from_file(found.clone(), Duration::ZERO).map(drop), "Replaced");
-    assert_eq!(before, Folder::of(folder.path()));
-    sample(folder.path());
-    let before = Folder::of(folder.path());
-    assert_kind(ReadDatabase::from_file(found, Duration::ZERO).map(drop), "Replaced");
-    assert_eq!(before, Folder::of(folder.path()));
 }
 
 #[test]
@@ -476,46 +298,26 @@ fn ordinary_user_entry() {
     );
 }
 
-#[test]
-fn an_ordinary_user_is_told_what_access_is_missing() {
-    let folder = folder();
-    let make = |name: &str| {
-        let inner = folder.path().join(name);
-        fs::create_dir(&inner).unwrap();
-        inner
-    };
-    let mode = |path: PathBuf, bits| fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
-    mode(folder.path().to_owned(), 0o755);
-    mode(sample(&make("unreadable")), 0o000);
-    sample(&make("unsearchable"));
-    mode(folder.path().join("unsearchable"), 0o000);
-    mode(sample(&make("frozen")), 0o666);
-    mode(folder.path().join("frozen"), 0o555);
-    let path = copied_pair(&make("log"));
-    mode(path.clone(), 0o666);
-    mode(with_suffix(&path, "-wal"), 0o000);
-    let path = sample(&make("index"));
-    let mut server = OtherProcess::open(&path);
-    assert_eq!(server.run(&v1_session("ses_b")), "ok");
-    mode(with_suffix(&path, "-shm"), 0o000);
-    fixture::as_ordinary_user("open::tests::denied_user_entry", DENIED, folder.path());
-    mode(folder.path().join("unsearchable"), 0o755);
-    mode(folder.path().join("frozen"), 0o755);
-}
-
 const DENIED: &str = "HEADWATER_TEST_DENIED_USER";
 
 #[test]
-fn denied_user_entry() {
-    let Some(folder) = std::env::var_os(DENIED) else { return };
-    let at = |name: &str| Path::new(&folder).join(name).join("opencode.db");
-    let read = |name| ReadDatabase::open_within(&at(name), Duration::ZERO).map(drop);
-    assert_kind(read("unreadable"), "PermissionDenied");
-    assert_kind(read("unsearchable"), "PermissionDenied");
-    assert_kind(read("log"), "SideFileDenied");
-    assert_kind(read("index"), "SideFileDenied");
-    read("frozen").unwrap();
-    assert_kind(WriteDatabase::open(&at("frozen"), Duration::ZERO).map(drop), "ReadOnlyFolder");
+fn a_log_that_does_not_begin_as_one_is_read_as_empty_whatever_index_is_beside_it() {
+    for index in [Vec::new(), vec![0x5a; 32768]] {
+        let folder = folder();
+        let path = sample(folder.path());
+        fs::write(with_suffix(&path, "-wal"), [0x5a; 9000]).unwrap();
+        fs::write(with_suffix(&path, "-shm"), index).unwrap();
+        read_without_a_trace(&path, Access::PrivateLog, &["title ses_a"]);
+    }
+}
+
+#[test]
+fn a_writer_that_wrote_nothing_leaves_no_log() {
+    let folder = folder();
+    let path = sample(folder.path());
+    let before = Folder::of(folder.path());
+    drop(WriteDatabase::open(&path, Duration::ZERO).unwrap());
+    assert_eq!(Folder::of(folder.path()), before);
 }
 
 /// Inserts a row through a [`WriteDatabase`] and closes it.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::path::Path;
 use std::time::Instant;
 
 use rusqlite::Connection;
@@ -38,7 +39,8 @@ impl ExclusiveDatabase {
         let log_bytes_at_lock = log_bytes(&file);
         let connection = Self::connect(&file).map_err(|error| Self::refusal(&file, error))?;
         if connection.is_readonly("main").doing("asking for write access")? {
-            return Err(RebuildErrorKind::Open(OpenErrorKind::PermissionDenied));
+            // The system allows it: so the header names a version of the format that this SQLite may only read.
+            return Err(RebuildErrorKind::Open(OpenErrorKind::NewerFormat));
         }
         Ok(Self {
             connection,
@@ -54,6 +56,7 @@ impl ExclusiveDatabase {
         let connection = connect::exclusive(file.path())?;
         // In exclusive locking mode the lock outlives the transaction, and a checkpoint needs to stand outside of one.
         connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")?;
+        put_temporary_files_in(file.folder(), &connection)?;
         Ok(connection)
     }
 
@@ -95,10 +98,15 @@ impl ExclusiveDatabase {
         log_bytes(&self.file).saturating_sub(self.log_bytes_at_lock)
     }
 
+    /// Whether the log held anything when the lock was asked for.
+    pub(crate) fn had_log(&self) -> bool {
+        self.log_bytes_at_lock > 0
+    }
+
     /// The tables; refuses a database that is not OpenCode's.
     pub(crate) fn schema(&self) -> Result<Schema, RebuildErrorKind> {
         let schema = Schema::read(&self.connection).doing("reading the schema")?;
-        crate::open::ensure_layout(&schema).map_err(RebuildErrorKind::Open)?;
+        crate::open::ensure_layout(&self.connection, &schema).map_err(RebuildErrorKind::Open)?;
         Ok(schema)
     }
 
@@ -132,6 +140,22 @@ impl ExclusiveDatabase {
             ));
         }
         Ok(())
+    }
+}
+
+impl Drop for ExclusiveDatabase {
+    fn drop(&mut self) {
+        let _default_or_not = self.connection.pragma_update(None, "temp_store_directory", "");
+    }
+}
+
+/// Makes SQLite write what it sorts, and what `VACUUM` copies, beside the database instead of into the system's temporary folder:
+/// that one may be a small disk of its own, or memory, and the room that is asked for is asked beside the database. The setting is
+/// one for the whole process. A folder that cannot be named in SQL is left out.
+fn put_temporary_files_in(folder: &Path, connection: &Connection) -> rusqlite::Result<()> {
+    match folder.to_str() {
+        Some(folder) => connection.pragma_update(None, "temp_store_directory", folder),
+        None => Ok(()),
     }
 }
 

@@ -91,7 +91,7 @@ struct Exchanged {
 /// Exchanges the names of the locked database and of `new`. The log of the old one is empty.
 fn exchange(
     locked: &ExclusiveDatabase,
-    new: TemporaryFile,
+    mut new: TemporaryFile,
     observer: &dyn Observer,
 ) -> Result<Exchanged, NotExchanged> {
     let lease = match WriteLease::take(locked.identity()) {
@@ -101,6 +101,7 @@ fn exchange(
     observer.reached(Step::Leased.name());
     thread::sleep(ARRIVAL);
     observer.reached(Step::Settled.name());
+    new.let_go();
     if let Err(reason) = swap(locked, &new, &lease) {
         lease.release();
         return Err(NotExchanged { new, reason });

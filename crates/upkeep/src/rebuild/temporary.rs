@@ -1,23 +1,28 @@
 //! The file that is built beside a database, its name, and what earlier runs left under such names.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
+
 use crate::rebuild::place::folder_of;
 
 /// Between the name of the database and the process id.
 const MARK: &str = ".headwater-";
-const ENDING: &str = ".tmp";
+pub(crate) const ENDING: &str = ".tmp";
 
 /// A file of ours beside a database. Removed when dropped, unless it was given another name or was kept.
+///
+/// While it lives it is locked with `flock(2)`, which SQLite does not use: so another run can tell it from what a killed one left.
 #[derive(Debug)]
 pub(crate) struct TemporaryFile {
     path: PathBuf,
     is_ours: bool,
+    held: Option<File>,
 }
 
 impl TemporaryFile {
@@ -34,12 +39,31 @@ impl TemporaryFile {
             name.push(format!("{mark}{process}-{attempt}{ENDING}"));
             let path = folder_of(database).join(name);
             match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
-                Ok(_) => return Ok(Self { path, is_ours: true }),
+                Ok(file) => return Ok(Self::held(path, file)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
         Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn held(path: PathBuf, file: File) -> Self {
+        // A file system without such locks has no way to tell a killed run from a slow one: then nothing is swept there.
+        let _unsupported = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        Self { path, is_ours: true, held: Some(file) }
+    }
+
+    /// Names the file anew, beside where it was.
+    pub(crate) fn rename(&mut self, name: &OsStr) -> io::Result<()> {
+        let path = self.path.with_file_name(name);
+        fs::rename(&self.path, &path)?;
+        self.path = path;
+        Ok(())
+    }
+
+    /// Closes the descriptor that marks the file as used: before it becomes the database, of which no descriptor may be closed.
+    pub(crate) fn let_go(&mut self) {
+        self.held = None;
     }
 
     /// Its path.
@@ -63,26 +87,44 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// Files that earlier runs on `database` left beside it, sorted. One of them may be an old database: a run that was killed after the
-/// exchange leaves it under such a name. So they may go only once `database` itself opens and checks.
+/// Whether no run holds the file at `path` any more.
+pub(crate) fn is_abandoned(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
+}
+
+/// Files that earlier rebuilds of `database` left beside it, sorted. One of them may be an old database: a run that was killed after
+/// the exchange leaves it under such a name. So they may go only once `database` itself opens and checks.
 pub(crate) fn leftovers(database: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut start = database.file_name().unwrap_or_default().as_bytes().to_vec();
-    start.extend_from_slice(MARK.as_bytes());
+    leftovers_marked(database, MARK)
+}
+
+/// Files beside `database` with `mark` in their names, sorted.
+pub(crate) fn leftovers_marked(database: &Path, mark: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder_of(database))? {
         let entry = entry?;
-        let name = entry.file_name();
-        let middle =
-            name.as_bytes().strip_prefix(&start[..]).and_then(|rest| rest.strip_suffix(ENDING.as_bytes()));
-        let is_ours = middle.is_some_and(|middle| {
-            !middle.is_empty() && middle.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-')
-        });
-        if is_ours && entry.file_type()?.is_file() {
+        if numbers_in(&entry.file_name(), database, mark).is_some() && entry.file_type()?.is_file() {
             found.push(entry.path());
         }
     }
     found.sort();
     Ok(found)
+}
+
+/// Removes what killed runs left under `mark`, where nothing under it can be worth keeping. Says what went.
+pub(crate) fn sweep_marked(database: &Path, mark: &str) -> io::Result<Vec<PathBuf>> {
+    let mut leftovers = leftovers_marked(database, mark)?;
+    leftovers.retain(|leftover| is_abandoned(leftover));
+    leftovers.iter().try_for_each(fs::remove_file)?;
+    Ok(leftovers)
+}
+
+/// The numbers between the mark and the ending of a name of ours, with `-` between them; `None` for any other name.
+pub(crate) fn numbers_in(name: &OsStr, database: &Path, mark: &str) -> Option<Vec<u64>> {
+    let rest = name.as_bytes().strip_prefix(database.file_name()?.as_bytes())?;
+    let numbers = rest.strip_prefix(mark.as_bytes())?.strip_suffix(ENDING.as_bytes())?;
+    let numbers = std::str::from_utf8(numbers).ok()?;
+    numbers.split('-').map(|number| number.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -111,6 +153,17 @@ mod tests {
             names.iter().filter(|(_, ours)| *ours).map(|(name, _)| folder.path().join(name)).collect();
         expected.sort();
         assert_eq!(leftovers(&database).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_file_in_use_is_not_swept_and_what_a_killed_run_left_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("opencode.db");
+        let used = TemporaryFile::create_marked(&database, ".snapshot-").unwrap();
+        let left = folder.path().join("opencode.db.snapshot-1-0.tmp");
+        fs::write(&left, b"x").unwrap();
+        assert_eq!(sweep_marked(&database, ".snapshot-").unwrap(), std::slice::from_ref(&left));
+        assert!(used.path().exists() && !left.exists());
     }
 
     #[test]

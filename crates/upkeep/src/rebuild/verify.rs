@@ -24,11 +24,23 @@ pub(crate) fn verify(
     new_path: &Path,
     tables: &mut [CopiedTable],
 ) -> Result<(), RebuildErrorKind> {
-    let expected = compare(source, new_path, tables)?;
+    let expected = compare(source, new_path, tables).map_err(|kind| blame(source, kind))?;
     for (table, digest) in tables.iter_mut().zip(expected) {
         table.digest = Some(digest);
     }
     Ok(())
+}
+
+/// What a damaged source made of the new file is no fault of the rebuild.
+fn blame(source: &Connection, kind: RebuildErrorKind) -> RebuildErrorKind {
+    let is_fault = matches!(kind, RebuildErrorKind::Verification(_));
+    if is_fault && !is_intact(source).unwrap_or(false) { RebuildErrorKind::Damaged } else { kind }
+}
+
+/// Whether SQLite finds nothing wrong in the whole file.
+pub(crate) fn is_intact(db: &Connection) -> rusqlite::Result<bool> {
+    let answer: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    Ok(answer == "ok")
 }
 
 /// The digests that both files have.

@@ -72,3 +72,27 @@ impl Watch<'_> {
         }
     }
 }
+
+/// Does `work`, and interrupts the connections behind `interrupts` while the caller wants to stop. What ended all the same has ended.
+pub(crate) fn stoppable<T>(
+    observer: &dyn Observer,
+    interrupts: &[InterruptHandle],
+    work: impl FnOnce() -> Result<T, RebuildErrorKind>,
+) -> Result<T, RebuildErrorKind> {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                // Again and again: a call between two statements is forgotten.
+                if observer.is_cancelled() {
+                    interrupts.iter().for_each(InterruptHandle::interrupt);
+                }
+                thread::park_timeout(LOOK_EVERY);
+            }
+        });
+        let result = work();
+        done.store(true, Ordering::Release);
+        watcher.thread().unpark();
+        result
+    })
+}
