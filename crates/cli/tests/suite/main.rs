@@ -25,5 +25,6 @@ mod retention;
 mod salvage;
 mod scene;
 mod scrub;
+mod signals;
 mod terminal;
 mod verbs;

@@ -1,9 +1,9 @@
 //! Pipes, colour, JSON and usage errors.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::process::Stdio;
 
-use headwater_testkit::fixture::{Fixture, Layout, Session};
+use headwater_testkit::fixture::{Fixture, Layout};
 
 use crate::program::{command, run};
 
@@ -50,38 +50,37 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn the_first_ctrl_c_stops_a_list_at_a_safe_point() {
+fn a_check_whose_reader_goes_away_still_says_that_it_found_damage() {
     let home = tempfile::tempdir().unwrap();
-    let db = Fixture::create(home.path().join("opencode.db"), Layout::V1);
-    let title = "t".repeat(900);
-    db.transaction(|db| {
-        for number in 0..400 {
-            db.session(&Session { title: &title, ..Session::named(&format!("ses_{number:04}")) });
-        }
-    });
+    let path = home.path().join("opencode.db");
+    let db = Fixture::create(&path, Layout::V1);
+    db.sql(
+        "CREATE TABLE twin_a (x); CREATE TABLE twin_b (x); PRAGMA writable_schema = ON; \
+         UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'twin_a') WHERE name = 'twin_b'",
+    );
     db.close();
-    // The list is longer than a pipe holds: the program waits for the reader until the signal has come.
-    let mut child = command(home.path())
-        .args(["sessions", "--json", "--db", "opencode.db"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut listed = BufReader::new(child.stdout.take().unwrap());
-    let mut first = String::new();
-    listed.read_line(&mut first).unwrap();
-    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(kill.success());
-    let mut told = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.contains("stopping at the next safe point") {
-        line.clear();
-        assert_ne!(told.read_line(&mut line).unwrap(), 0, "nothing was told");
+    for json in [&[][..], &["--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = command(home.path())
+            .args(["check", "--db", "opencode.db"])
+            .args(json)
+            .stdout(writer)
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(5), "{json:?}");
     }
-    let mut rest = String::new();
-    listed.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(1));
-    let last: serde_json::Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
-    assert_eq!(last["error"]["code"], "cancelled");
-    assert!(rest.lines().count() < 399, "{} lines", rest.lines().count());
+}
+
+#[test]
+fn help_that_cannot_be_written_is_an_error() {
+    let home = tempfile::tempdir().unwrap();
+    for argument in ["--help", "--version"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let ended = command(home.path()).arg(argument).stdout(full).output().unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{argument}");
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert!(told.starts_with("error: cannot write the output"), "{argument}: {told}");
+    }
 }
