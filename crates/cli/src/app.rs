@@ -2,12 +2,13 @@
 
 use std::env;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use clap::{CommandFactory, Parser};
 use headwater_upkeep::locate::{self, Environment};
+use headwater_upkeep::open;
 
 use crate::args::Cli;
 use crate::args::output::{ColorWhen, OutputArgs};
@@ -34,6 +35,19 @@ impl App {
             Some(named) => Ok(named.clone()),
             None => Ok(locate::database(&Environment::of_process())?.path),
         }
+    }
+}
+
+impl App {
+    /// Refuses to write to `output` where that is the database or has the name of a file of it.
+    pub(crate) fn ensure_apart(&self, output: &Path) -> Result<(), Failure> {
+        if !open::is_of_database(&self.database()?, output) {
+            return Ok(());
+        }
+        let shown = output.to_string_lossy();
+        let message = format_args!("{shown} is the database, or has the name of a file of it");
+        Err(Failure::new(Status::Blocked, "exists", message)
+            .with_hint("name another file; nothing was changed"))
     }
 }
 

@@ -12,6 +12,7 @@ use rustix::fs::{CWD, RenameFlags};
 use serde::Serialize;
 
 use crate::observer::Observer;
+use crate::open::is_of_database;
 use crate::rebuild::error::Doing;
 use crate::rebuild::shape::{TableShape, entries};
 use crate::rebuild::temporary::{TemporaryFile, sweep_marked};
@@ -70,7 +71,7 @@ fn backup(
     options: BackupOptions,
     observer: &dyn Observer,
 ) -> Result<BackupReport, RebuildErrorKind> {
-    ensure_free(destination, options)?;
+    ensure_free(path, destination, options)?;
     let swept = sweep_marked(destination, MARK).doing("looking for files of earlier runs")?;
     let (source, new, snapshot) =
         open_and_copy(path, observer, || TemporaryFile::create_marked(destination, MARK))?;
@@ -108,7 +109,13 @@ pub(crate) fn open_and_copy(
 }
 
 /// A log or journal of an earlier file under this name would be read into the snapshot.
-fn ensure_free(destination: &Path, options: BackupOptions) -> Result<(), RebuildErrorKind> {
+///
+/// Whatever may be replaced, it is neither the database nor anything but a file.
+fn ensure_free(path: &Path, destination: &Path, options: BackupOptions) -> Result<(), RebuildErrorKind> {
+    let is_file = fs::metadata(destination).map_or(true, |found| found.is_file());
+    if is_of_database(path, destination) || !is_file {
+        return Err(RebuildErrorKind::Exists(destination.to_owned()));
+    }
     let mut names = vec![];
     if !options.overwrite {
         names.push(destination.to_owned());

@@ -30,7 +30,7 @@ use registry::{Registration, Use};
 pub use access::Access;
 pub(crate) use damaged::DamagedDatabase;
 pub use error::{NAMES_MAX, OBJECT_BYTES_MAX, OBJECTS_MAX, OpenError, OpenErrorKind, PATH_BYTES_MAX};
-pub use file::DatabaseFile;
+pub use file::{DatabaseFile, is_of_database};
 pub(crate) use fingerprint::{FileId, FileState};
 
 /// Page cache of one connection in KiB. Two connections, a sorter and buffers stay under the 64 MiB that any command may use.

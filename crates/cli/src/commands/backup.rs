@@ -24,6 +24,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
+    app.ensure_apart(&args.destination)?;
     let path = app.database()?;
     let watch = Watch::new(app.cancel.clone());
     let done = backup::run(&path, &args.destination, BackupOptions { overwrite: args.force }, &watch);

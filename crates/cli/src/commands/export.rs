@@ -65,6 +65,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     if app.out.is_json() && args.output.is_none() {
         return Err(Failure::usage("with --json the export itself goes into a file: add --output"));
     }
+    if let Some(output) = &args.output {
+        app.ensure_apart(output)?;
+    }
     let database = ReadDatabase::open(&app.database()?)?;
     let totals = match &args.output {
         Some(path) => into_file(path, args, &database, app)?,
@@ -99,7 +102,9 @@ fn into_pipe(args: &Args, database: &ReadDatabase, app: &mut App) -> Result<Expo
 /// Writes beside `path` first, so that a file of that name is whole or not there.
 fn into_file(path: &Path, args: &Args, database: &ReadDatabase, app: &App) -> Result<ExportTotals, Failure> {
     let fail = |error: io::Error| of_file(path, &error);
-    if !args.force && path.symlink_metadata().is_ok() {
+    // What is put under a name takes the place of a device as well as of a file.
+    let is_file = path.metadata().map_or(true, |found| found.is_file());
+    if !is_file || (!args.force && path.symlink_metadata().is_ok()) {
         return Err(fail(io::Error::from(io::ErrorKind::AlreadyExists)));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

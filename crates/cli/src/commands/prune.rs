@@ -54,6 +54,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
+    if let Some(archive) = &args.archive {
+        app.ensure_apart(archive)?;
+    }
     match args.target.target()? {
         Target::Classes(selection) => classes(args, &selection, app),
         Target::Message { message, session } => of_message(args, &message, session, app),

@@ -26,6 +26,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
+    app.ensure_apart(&args.target)?;
     let source = app.database()?;
     let watch = Watch::new(app.cancel.clone());
     let options = SalvageOptions { keep_invalid: args.keep_invalid };

@@ -229,3 +229,40 @@ fn a_vacuum_keeps_its_copy_beside_the_database_and_out_of_the_temporary_folder()
     // SQLite unlinks its temporary files at once; the folder remembers that there was one.
     assert_eq!(touched(), before);
 }
+
+#[test]
+fn nothing_is_written_over_the_database_or_under_the_name_of_a_file_of_it() {
+    let place = Place::new();
+    std::os::unix::fs::symlink("opencode.db", place.path().join("link.db")).unwrap();
+    let before = Contents::of(place.path());
+    for name in ["opencode.db", "link.db", "./opencode.db-wal", "opencode.db-shm", "opencode.db-journal"] {
+        for arguments in [
+            &["export", "--all", "--force", "--output", name][..],
+            &["export", "--all", "--output", name],
+            &["backup", "--force", name],
+            &["backup", name],
+            &["salvage", name],
+            &["prune", "--class", "technical", "--newest-turn", "--yes", "--archive", name],
+        ] {
+            let refused = place.run(arguments).expect_status(3);
+            assert!(refused.stderr.contains("is the database"), "{arguments:?}: {}", refused.stderr);
+            assert_eq!(Contents::of(place.path()), before, "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_file_is_not_replaced_even_where_a_file_may_be() {
+    let place = Place::new();
+    let pipe = place.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::os::unix::fs::symlink("pipe", place.path().join("link")).unwrap();
+    let before = Contents::of(place.path());
+    for name in ["pipe", "link"] {
+        for arguments in [&["export", "--all", "--force", "--output", name][..], &["backup", "--force", name]]
+        {
+            place.run(arguments).expect_status(3);
+            assert_eq!(Contents::of(place.path()), before, "{arguments:?}");
+        }
+    }
+}

@@ -144,10 +144,58 @@ impl DatabaseFile {
     }
 }
 
+/// Whether `output`, which need not exist, is the database at `database` or has the name of a file beside it: what is written there
+/// would destroy the database, or be taken for its log.
+pub fn is_of_database(database: &Path, output: &Path) -> bool {
+    let database = fs::canonicalize(database).unwrap_or_else(|_| database.to_owned());
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let named = output.file_name().map(|name| folder.join(name));
+    let state = |path: &Path| FileState::of(path).ok().flatten().map(|state| state.id);
+    let written = state(output);
+    ["", "-wal", "-shm", "-journal"].into_iter().any(|suffix| {
+        let mut own = database.as_os_str().to_owned();
+        own.push(suffix);
+        let own = PathBuf::from(own);
+        named.as_ref() == Some(&own) || (written.is_some() && written == state(&own))
+    })
+}
+
 fn ensure_regular(path: &Path) -> Result<(), OpenErrorKind> {
     let kind = fs::metadata(path)?.file_type();
     if kind.is_dir() {
         return Err(OpenErrorKind::Directory);
     }
     if kind.is_file() { Ok(()) } else { Err(OpenErrorKind::NotAFile) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_of_a_database_and_of_its_side_files_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("opencode.db"), b"x").unwrap();
+        fs::create_dir(at("sub")).unwrap();
+        std::os::unix::fs::symlink("opencode.db", at("link.db")).unwrap();
+        fs::hard_link(at("opencode.db"), at("hard.db")).unwrap();
+        for (name, expected) in [
+            ("opencode.db", true),
+            ("sub/../opencode.db", true),
+            ("link.db", true),
+            ("hard.db", true),
+            ("opencode.db-wal", true),
+            ("sub/../opencode.db-shm", true),
+            ("opencode.db-journal", true),
+            ("link.db-wal", false),
+            ("opencode.db2", false),
+            ("sub/opencode.db", false),
+            ("none/opencode.db", false),
+        ] {
+            assert_eq!(is_of_database(&at("opencode.db"), &at(name)), expected, "{name}");
+            assert_eq!(is_of_database(&at("link.db"), &at(name)), expected, "{name}, by the link");
+        }
+    }
 }
