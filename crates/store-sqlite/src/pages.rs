@@ -1,8 +1,8 @@
 //! Pages of messages and turns.
 
-use headwater_model::conversation::{Author, MessageRecord, OrderKey, TurnRecord};
-use headwater_model::{OrderTime, Revision, SessionId};
-use headwater_store::{Page, PageQuery, ReadError, ReadErrorKind, Sort, rules};
+use headwater_model::conversation::{Author, MessageRecord, TurnRecord};
+use headwater_model::{Revision, SessionId};
+use headwater_store::{Page, PageQuery, ReadError, ReadErrorKind, Sort, Stretch, rules};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
 
@@ -95,7 +95,7 @@ impl Reader<'_> {
         }
         let limit = self.query.limit.get();
         let mut records: Vec<R> = Vec::with_capacity(limit + 1);
-        for stretch in stretches(self.query.after.as_ref(), self.query.sort) {
+        for stretch in Stretch::behind(self.query.after.as_ref(), self.query.sort) {
             self.read_stretch(&stretch, &filters, &read, &mut records).map_err(read_error)?;
         }
         let has_more = records.len() > limit;
@@ -117,7 +117,7 @@ impl Reader<'_> {
     fn select(&self, stretch: &Stretch, filters: &str) -> (String, Vec<Value>) {
         let time = order_time(self.time);
         let direction = if self.query.sort == Sort::Asc { "ASC" } else { "DESC" };
-        let (condition, bound) = stretch.condition(&time, self.query.sort);
+        let (condition, bound) = condition(stretch, &time, self.query.sort);
         // Where the time is one value, naming it in the order makes SQLite sort.
         let order = if stretch.has_one_time() { String::new() } else { format!("{time} {direction}, ") };
         let Self { columns, table, .. } = self;
@@ -152,54 +152,22 @@ impl Reader<'_> {
     }
 }
 
-/// A part of the order that one range of the index holds.
-enum Stretch {
-    /// All of it.
-    Whole,
-    /// Rows without a time, behind this id or all.
-    Timeless(Option<String>),
-    /// Rows with this very time, behind this id.
-    Ties(OrderTime, String),
-    /// Rows with a time, behind this one or all.
-    Timed(Option<OrderTime>),
-}
-
-/// What is behind `after`, in the direction of `sort`. A row value would say it in one condition, but SQLite finds no range of an index of
-/// expressions for it and reads everything before.
-fn stretches(after: Option<&OrderKey>, sort: Sort) -> Vec<Stretch> {
-    let Some(OrderKey { time, id }) = after else { return vec![Stretch::Whole] };
-    let id = id.clone();
-    match (time.clone(), sort) {
-        (None, Sort::Asc) => vec![Stretch::Timeless(Some(id)), Stretch::Timed(None)],
-        (None, Sort::Desc) => vec![Stretch::Timeless(Some(id))],
-        (Some(time), Sort::Asc) => vec![Stretch::Ties(time.clone(), id), Stretch::Timed(Some(time))],
-        (Some(time), Sort::Desc) => {
-            vec![Stretch::Ties(time.clone(), id), Stretch::Timed(Some(time)), Stretch::Timeless(None)]
+/// The condition that selects a stretch, and what is bound to it.
+fn condition(stretch: &Stretch, time: &str, sort: Sort) -> (String, Vec<Value>) {
+    let behind = if sort == Sort::Asc { ">" } else { "<" };
+    match stretch {
+        Stretch::Whole => (String::new(), Vec::new()),
+        Stretch::Timeless(None) => (format!(" AND {time} IS NULL"), Vec::new()),
+        Stretch::Timeless(Some(id)) => {
+            (format!(" AND {time} IS NULL AND id {behind} ?"), vec![id.clone().into()])
         }
-    }
-}
-
-impl Stretch {
-    const fn has_one_time(&self) -> bool {
-        matches!(self, Self::Timeless(_) | Self::Ties(..))
-    }
-
-    fn condition(&self, time: &str, sort: Sort) -> (String, Vec<Value>) {
-        let behind = if sort == Sort::Asc { ">" } else { "<" };
-        match self {
-            Self::Whole => (String::new(), Vec::new()),
-            Self::Timeless(None) => (format!(" AND {time} IS NULL"), Vec::new()),
-            Self::Timeless(Some(id)) => {
-                (format!(" AND {time} IS NULL AND id {behind} ?"), vec![id.clone().into()])
-            }
-            Self::Ties(at, id) => (
-                format!(" AND {time} = ? AND id {behind} ?"),
-                vec![at.as_str().to_owned().into(), id.clone().into()],
-            ),
-            // Every text is larger, NULL is not.
-            Self::Timed(None) => (format!(" AND {time} > ''"), Vec::new()),
-            Self::Timed(Some(at)) => (format!(" AND {time} {behind} ?"), vec![at.as_str().to_owned().into()]),
+        Stretch::Ties(at, id) => {
+            let bound = vec![at.as_str().to_owned().into(), id.clone().into()];
+            (format!(" AND {time} = ? AND id {behind} ?"), bound)
         }
+        // Every text is larger, NULL is not.
+        Stretch::Timed(None) => (format!(" AND {time} > ''"), Vec::new()),
+        Stretch::Timed(Some(at)) => (format!(" AND {time} {behind} ?"), vec![at.as_str().to_owned().into()]),
     }
 }
 

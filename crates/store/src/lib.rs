@@ -18,6 +18,7 @@ mod page;
 mod rows;
 pub mod rules;
 mod source;
+mod stretch;
 mod write;
 mod writer;
 
@@ -25,6 +26,7 @@ pub use error::{BadMutation, ReadError, ReadErrorKind, Retry, WriteError, WriteE
 pub use page::{Page, PageLimit, PageLimitError, PageQuery, Sort};
 pub use rows::Rows;
 pub use source::ConversationSource;
+pub use stretch::Stretch;
 pub use write::{
     Batch, ContentLimit, MessagePatch, MetadataChange, Mutation, NewMessage, NewSession, NewTurn, TurnPatch,
     Written,

@@ -28,6 +28,7 @@ pub mod large;
 pub mod measure;
 pub mod mock;
 pub mod opencode;
+pub mod postgres;
 pub mod program;
 pub mod random;
 pub mod rows;

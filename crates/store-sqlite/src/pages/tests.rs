@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use headwater_model::WallTime;
-use headwater_model::conversation::Selection;
+use headwater_model::conversation::{OrderKey, Selection};
+use headwater_model::{OrderTime, WallTime};
 use headwater_store::PageLimit;
 
 use super::*;
@@ -104,7 +104,7 @@ fn no_page_scans_a_table_or_sorts() {
     for (name, authors) in [("messages", None), ("prompts", Some(Author::User))] {
         for sort in [Sort::Asc, Sort::Desc] {
             for boundary in [None, Some(after(Some("2026-09-21 14:13:20.000000"))), Some(after(None))] {
-                for stretch in stretches(boundary.as_ref(), sort) {
+                for stretch in Stretch::behind(boundary.as_ref(), sort) {
                     let query = query(sort, authors);
                     let columns = rows::message_columns();
                     let (table, time) = ("task_session_messages", "created_at");
@@ -112,7 +112,7 @@ fn no_page_scans_a_table_or_sorts() {
                     let filter = if authors.is_some() { " AND author_type = 'user'" } else { "" };
                     let (sql, mut values) = reader.select(&stretch, filter);
                     values.insert(0, "s".to_owned().into());
-                    let condition = stretch.condition("time", sort).0;
+                    let condition = condition(&stretch, "time", sort).0;
                     let sql = format!("EXPLAIN QUERY PLAN {sql}");
                     let mut statement = db.prepare(&sql).unwrap();
                     let details: Vec<String> = statement

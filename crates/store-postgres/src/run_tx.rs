@@ -1,0 +1,79 @@
+//! Transactions that write: their isolation, and when they are tried again.
+
+use std::time::Duration;
+
+use deadpool_postgres::{Pool, Transaction};
+use headwater_store::apply::Failure;
+use headwater_store::{WriteError, WriteErrorKind};
+
+use crate::failure::Failed;
+
+/// How often a transaction is tried before its caller hears of it.
+const ATTEMPTS: u32 = 6;
+
+/// The longest pause before the second attempt; it doubles with each.
+const PAUSE: Duration = Duration::from_millis(4);
+
+/// A transaction that can be begun anew.
+pub(crate) trait Task {
+    /// What it answers.
+    type Answer;
+
+    /// Does the work inside `transaction`.
+    async fn run(
+        &self,
+        transaction: &Transaction<'_>,
+    ) -> Result<Self::Answer, Failure<tokio_postgres::Error>>;
+}
+
+/// Runs `task` in a transaction and commits it. READ COMMITTED: the locks on the revision rows serialise the writers of a session. A transaction
+/// that PostgreSQL chose to give way, or whose connection was lost before the commit, is tried again; one whose connection was lost while committing is not, because
+/// it may have happened.
+pub(crate) async fn run_tx<T: Task>(pool: &Pool, task: &T) -> Result<T::Answer, WriteError> {
+    let mut attempt = 1;
+    loop {
+        let failed = match attempt_tx(pool, task).await {
+            Ok(answer) => return Ok(answer),
+            Err(Ended::Refused(kind)) => return Err(kind.into()),
+            Err(Ended::Unknown(error)) => return Err(WriteErrorKind::Unknown(Box::new(error)).into()),
+            Err(Ended::Failed(failed)) => failed,
+        };
+        if attempt == ATTEMPTS || !failed.gives_way() {
+            return Err(failed.of_write());
+        }
+        tokio::time::sleep(pause(attempt)).await;
+        attempt += 1;
+    }
+}
+
+/// How an attempt ended.
+enum Ended {
+    Refused(WriteErrorKind),
+    Failed(Failed),
+    Unknown(tokio_postgres::Error),
+}
+
+async fn attempt_tx<T: Task>(pool: &Pool, task: &T) -> Result<T::Answer, Ended> {
+    let mut client = pool.get().await.map_err(|error| Ended::Failed(error.into()))?;
+    let transaction = client.transaction().await.map_err(|error| Ended::Failed(error.into()))?;
+    // Dropping the transaction rolls it back.
+    let answer = task.run(&transaction).await.map_err(|failure| match failure {
+        Failure::Refused(kind) => Ended::Refused(kind),
+        Failure::Database(error) => Ended::Failed(error.into()),
+    })?;
+    match transaction.commit().await {
+        Ok(()) => Ok(answer),
+        // An error that PostgreSQL names says that the transaction is aborted; without one nobody knows.
+        Err(error) if error.code().is_none() => Err(Ended::Unknown(error)),
+        Err(error) => Err(Ended::Failed(error.into())),
+    }
+}
+
+/// A random part of a pause that doubles with each attempt, so that those who gave way do not meet again.
+fn pause(attempt: u32) -> Duration {
+    let longest = PAUSE * 2_u32.saturating_pow(attempt - 1);
+    let mut byte = [0];
+    // Without randomness the pause is short; that is all.
+    let random = if getrandom::fill(&mut byte).is_ok() { u32::from(byte[0]) } else { 0 };
+    longest * random / 255
+}

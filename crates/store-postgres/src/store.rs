@@ -1,0 +1,221 @@
+//! The store as others see it.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Transaction};
+use headwater_model::conversation::{MessageRecord, SessionRecord, TurnRecord};
+use headwater_model::{Epoch, Revision, SessionId};
+use headwater_store::apply::{self, Failure};
+use headwater_store::{
+    Batch, ContentLimit, ConversationSource, ConversationWriter, NewSession, Page, PageLimit, PageQuery,
+    ReadError, ReadErrorKind, WriteError, Written,
+};
+use tokio_postgres::{Config, Error, IsolationLevel, NoTls, Row};
+
+use crate::epoch::{IDENTITY, Life};
+use crate::failure::Failed;
+use crate::run_tx::{Task, run_tx};
+use crate::schema::{self, OpenError};
+use crate::transaction::InTransaction;
+use crate::{pages, rows};
+
+/// How a database is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct PostgresOptions {
+    /// Most connections at the same time.
+    pub connections: usize,
+    /// How long a call waits for one of them.
+    pub wait: Duration,
+    /// Most bytes of content in one message.
+    pub content_limit: ContentLimit,
+}
+
+impl Default for PostgresOptions {
+    /// 16 connections, five seconds, 16 MiB.
+    fn default() -> Self {
+        Self { connections: 16, wait: Duration::from_secs(5), content_limit: ContentLimit::default() }
+    }
+}
+
+/// A conversation store in PostgreSQL. Needs a tokio runtime. Connections are not encrypted: use a socket or a network of your own.
+#[derive(Debug)]
+pub struct PostgresStore {
+    pool: Pool,
+    life: Life,
+    limit: ContentLimit,
+}
+
+impl PostgresStore {
+    /// Connects to the database at `address` (`postgres://…` or `host=… dbname=…`) and brings its schema up to date.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing in the database has changed.
+    pub async fn open(address: &str, options: PostgresOptions) -> Result<Self, OpenError> {
+        let config: Config = address.parse().map_err(OpenError::Options)?;
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let pool = Pool::builder(Manager::from_config(config, NoTls, recycling))
+            .runtime(Runtime::Tokio1)
+            .max_size(options.connections)
+            .wait_timeout(Some(options.wait))
+            .create_timeout(Some(options.wait))
+            .build()?;
+        schema::prepare(&pool).await?;
+        Ok(Self { pool, life: Life::begin()?, limit: options.content_limit })
+    }
+
+    /// Reads in one transaction at one snapshot.
+    async fn read<R: Read>(&self, what: R) -> Result<R::Answer, ReadError> {
+        let failed = |error: Failed| error.of_read();
+        let mut client = self.pool.get().await.map_err(|error| failed(error.into()))?;
+        let begun =
+            client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+        let transaction = begun.start().await.map_err(|error| failed(error.into()))?;
+        let answer = what.read(&transaction).await?;
+        transaction.commit().await.map_err(|error| failed(error.into()))?;
+        Ok(answer)
+    }
+}
+
+/// Something to read at one snapshot.
+trait Read {
+    type Answer;
+    async fn read(self, transaction: &Transaction<'_>) -> Result<Self::Answer, ReadError>;
+}
+
+struct Messages<'a>(&'a PageQuery);
+
+impl Read for Messages<'_> {
+    type Answer = Page<MessageRecord>;
+    async fn read(self, transaction: &Transaction<'_>) -> Result<Self::Answer, ReadError> {
+        pages::messages(transaction, self.0).await
+    }
+}
+
+struct Turns<'a>(&'a PageQuery);
+
+impl Read for Turns<'_> {
+    type Answer = Page<TurnRecord>;
+    async fn read(self, transaction: &Transaction<'_>) -> Result<Self::Answer, ReadError> {
+        pages::turns(transaction, self.0).await
+    }
+}
+
+struct Revisions<'a>(&'a [SessionId]);
+
+impl Read for Revisions<'_> {
+    type Answer = Vec<Option<Revision>>;
+    async fn read(self, transaction: &Transaction<'_>) -> Result<Self::Answer, ReadError> {
+        pages::revisions(transaction, self.0).await
+    }
+}
+
+/// Sessions by the bytes of their ids: one, or those behind one.
+enum Sessions<'a> {
+    One(&'a SessionId),
+    Behind(&'a str, PageLimit),
+}
+
+impl Read for Sessions<'_> {
+    type Answer = Vec<SessionRecord>;
+    async fn read(self, transaction: &Transaction<'_>) -> Result<Self::Answer, ReadError> {
+        let (condition, id, limit) = match self {
+            Self::One(session) => ("id = $1", session.as_str(), 1),
+            Self::Behind(id, limit) => ("id COLLATE \"C\" > $1", id, u64::from(limit).cast_signed()),
+        };
+        let columns = rows::session_columns();
+        let sql = format!(
+            "SELECT {columns} FROM task_sessions WHERE {condition} ORDER BY id COLLATE \"C\" LIMIT $2"
+        );
+        let found = async || -> Result<Vec<Row>, Error> {
+            transaction.query(&transaction.prepare_cached(&sql).await?, &[&id, &limit]).await
+        };
+        let read = found().await.and_then(|found| found.iter().map(rows::session).collect());
+        read.map_err(|error| Failed::from(error).of_read())
+    }
+}
+
+struct Identity;
+
+impl Read for Identity {
+    type Answer = String;
+    async fn read(self, transaction: &Transaction<'_>) -> Result<String, ReadError> {
+        let row = transaction.query_one(IDENTITY, &[]).await;
+        row.and_then(|row| row.try_get(0)).map_err(|error| Failed::from(error).of_read())
+    }
+}
+
+#[async_trait]
+impl ConversationSource for PostgresStore {
+    async fn epoch(&self) -> Result<Epoch, ReadError> {
+        let identity = self.read(Identity).await?;
+        self.life.epoch(identity).map_err(|error| ReadErrorKind::Unavailable(Box::new(error)).into())
+    }
+
+    async fn session(&self, session: &SessionId) -> Result<Option<SessionRecord>, ReadError> {
+        Ok(self.read(Sessions::One(session)).await?.pop())
+    }
+
+    async fn sessions(
+        &self,
+        after: Option<&SessionId>,
+        limit: PageLimit,
+    ) -> Result<Vec<SessionRecord>, ReadError> {
+        let behind = after.map(SessionId::as_str).unwrap_or_default();
+        self.read(Sessions::Behind(behind, limit)).await
+    }
+
+    async fn messages(&self, query: &PageQuery) -> Result<Page<MessageRecord>, ReadError> {
+        self.read(Messages(query)).await
+    }
+
+    async fn turns(&self, query: &PageQuery) -> Result<Page<TurnRecord>, ReadError> {
+        self.read(Turns(query)).await
+    }
+
+    async fn revisions(&self, sessions: &[SessionId]) -> Result<Vec<Option<Revision>>, ReadError> {
+        self.read(Revisions(sessions)).await
+    }
+}
+
+struct Apply(Batch, ContentLimit);
+
+impl Task for Apply {
+    type Answer = Written;
+    async fn run(&self, transaction: &Transaction<'_>) -> Result<Written, Failure<Error>> {
+        apply::apply(&mut InTransaction(transaction), &self.0, self.1).await
+    }
+}
+
+struct CreateSession(NewSession);
+
+impl Task for CreateSession {
+    type Answer = SessionRecord;
+    async fn run(&self, transaction: &Transaction<'_>) -> Result<SessionRecord, Failure<Error>> {
+        apply::create_session(&mut InTransaction(transaction), &self.0).await
+    }
+}
+
+struct DeleteSession<'a>(&'a SessionId);
+
+impl Task for DeleteSession<'_> {
+    type Answer = ();
+    async fn run(&self, transaction: &Transaction<'_>) -> Result<(), Failure<Error>> {
+        apply::delete_session(&mut InTransaction(transaction), self.0).await
+    }
+}
+
+#[async_trait]
+impl ConversationWriter for PostgresStore {
+    async fn create_session(&self, session: NewSession) -> Result<SessionRecord, WriteError> {
+        run_tx(&self.pool, &CreateSession(session)).await
+    }
+
+    async fn delete_session(&self, session: &SessionId) -> Result<(), WriteError> {
+        run_tx(&self.pool, &DeleteSession(session)).await
+    }
+
+    async fn apply(&self, batch: Batch) -> Result<Written, WriteError> {
+        run_tx(&self.pool, &Apply(batch, self.limit)).await
+    }
+}
