@@ -22,6 +22,7 @@
     reason = "test support: a fixture that cannot be built ends the test that asked for it"
 )]
 
+mod cache;
 pub mod cases;
 pub mod fixture;
 pub mod large;

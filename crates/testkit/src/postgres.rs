@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 
-use crate::wait;
+use crate::{cache, wait};
 
 /// Names the folder of the socket of a cluster that several processes share. Without it each process starts one of its own.
 pub const SHARED: &str = "HEADWATER_TEST_POSTGRES";
@@ -107,7 +107,7 @@ impl Drop for Cluster {
 
 /// A cluster that nobody has used, made once for all tests: to make one takes longer than most of them.
 fn initialised(programs: &Path) -> PathBuf {
-    let cache = crate::opencode::cache_folder();
+    let cache = cache::folder();
     fs::create_dir_all(&cache).expect("the tests' cache");
     let lock = fs::File::create(cache.join("postgres.lock")).expect("the lock of the tests' cache");
     lock.lock().expect("the lock of the tests' cache");
@@ -139,8 +139,10 @@ fn copy(from: &Path, to: &Path) {
 fn account_folder() -> TempDir {
     let folder = tempfile::Builder::new().prefix("headwater-pg-").tempdir().expect("a folder for PostgreSQL");
     if is_root() {
-        let account = |flag: &str| output(Command::new("id").args([flag, ACCOUNT])).trim().parse().expect("a number");
-        chown(folder.path(), Some(account("-u")), Some(account("-g"))).expect("a folder of the account `postgres`");
+        let account =
+            |flag: &str| output(Command::new("id").args([flag, ACCOUNT])).trim().parse().expect("a number");
+        chown(folder.path(), Some(account("-u")), Some(account("-g")))
+            .expect("a folder of the account `postgres`");
     }
     folder
 }
@@ -197,7 +199,10 @@ fn programs() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     folders.extend(std::env::split_paths(&path));
     let whole = |folder: &PathBuf| PROGRAMS.iter().all(|program| folder.join(program).is_file());
-    folders.into_iter().find(whole).expect("PostgreSQL's server programs (Debian, Ubuntu: apt-get install postgresql)")
+    folders
+        .into_iter()
+        .find(whole)
+        .expect("PostgreSQL's server programs (Debian, Ubuntu: apt-get install postgresql)")
 }
 
 /// What a program prints.

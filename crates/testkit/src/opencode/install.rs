@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::program;
+use crate::{cache, program};
 
 /// The package that holds the program.
 pub const PACKAGE: &str = "opencode-linux-x64";
@@ -11,18 +11,13 @@ pub const PACKAGE: &str = "opencode-linux-x64";
 /// The version that the facts were checked with.
 pub const VERSION: &str = "1.18.34";
 
-/// The program, installed by `npm` on first use into `$HEADWATER_TEST_CACHE`, or `target/test-cache` without it.
+/// The program, installed by `npm` on first use into the tests' cache.
 ///
 /// # Panics
 /// If it cannot be had, or is of another version; the message names what is missing.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| installed(&cache(), program::npm))
-}
-
-fn cache() -> PathBuf {
-    let set = std::env::var_os("HEADWATER_TEST_CACHE").filter(|value| !value.is_empty());
-    set.map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-cache"), PathBuf::from)
+    BINARY.get_or_init(|| installed(&cache::folder(), program::npm))
 }
 
 fn installed(cache: &Path, npm: impl FnOnce() -> PathBuf) -> PathBuf {
