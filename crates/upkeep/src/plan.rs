@@ -55,8 +55,8 @@ pub struct Selection {
     pub archived: bool,
     /// Whether [`Class::Sessions`] may take trees with a lost parent or a loop that `sessions` does not name.
     pub broken_trees: bool,
-    /// Whether payloads may be read to turn upper bounds into exact figures.
-    pub exact: bool,
+    /// How much is read to say how many bytes go.
+    pub figures: Figures,
     /// The caller's clock.
     pub now: UnixMillis,
 }
@@ -76,7 +76,7 @@ impl Selection {
             interrupted: false,
             archived: false,
             broken_trees: false,
-            exact: false,
+            figures: Figures::default(),
             now,
         }
     }
@@ -92,6 +92,19 @@ pub struct TableFate {
     pub dropped: BTreeMap<Class, RowIds>,
     /// Rows whose `data` is rewritten, by class; a row may be in several sets and in none of `dropped`.
     pub rewritten: BTreeMap<Class, RowIds>,
+}
+
+/// How much a plan reads to say how many bytes go. Which rows go whole is the same for all; of those that are only rewritten the rougher ones
+/// name some that turn out to have nothing to lose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Figures {
+    /// Beginnings of rows: what a class shortens in a row of more than a page is an upper bound. For a rebuild, which measures what it did.
+    Rough,
+    /// Also rows up to 256 KiB where only the whole row tells.
+    #[default]
+    Near,
+    /// Also rows up to 16 MiB.
+    Exact,
 }
 
 /// How far a byte figure can be relied on.
@@ -150,7 +163,7 @@ pub const KEPT_MAX: usize = 1000;
 
 /// Computes what `selection` would do to the database behind `db`, without reading the payload of what goes. Rows that are shortened are
 /// read where their beginning does not tell by how much, up to 256 KiB each; what larger ones lose is an upper bound, and marked as one
-/// ([`Precision`]), unless `selection.exact` allows up to 16 MiB.
+/// ([`Precision`]), unless [`Figures::Exact`] allows up to 16 MiB.
 ///
 /// Holds the rows of one session at a time, some 200 bytes per session, and the sets of the answer. Where `db` is inside a transaction
 /// the whole plan is of that instant; else each session is read in one of many short read transactions, and a database in use may move
@@ -232,6 +245,10 @@ pub(crate) fn look(selection: &Selection) -> Look {
         content: content.into_iter().any(has),
         events: has(Class::Events) || has(Class::SupersededEvents),
         superseded: has(Class::SupersededEvents),
-        depth: if selection.exact { Depth::Exact } else { Depth::Near(selection.classes) },
+        depth: match selection.figures {
+            Figures::Rough => Depth::Prefix,
+            Figures::Near => Depth::Near(selection.classes),
+            Figures::Exact => Depth::Exact,
+        },
     }
 }

@@ -15,7 +15,7 @@ use crate::open::ReadDatabase;
 use crate::plan::judge::{Judge, Rules};
 use crate::plan::scope::{self, Scope};
 use crate::plan::whole::WholeSessions;
-use crate::plan::{PlanError, PlanErrorKind, Selection, ensure_plannable};
+use crate::plan::{Figures, PlanError, PlanErrorKind, Selection, ensure_plannable};
 use crate::survey::content::Names;
 use crate::survey::facts::Depth;
 use crate::survey::roster::Roster;
@@ -79,7 +79,10 @@ pub fn compute(
 }
 
 fn selection(options: &StatsOptions, classes: Classes) -> Selection {
-    Selection { exact: options.exact, ..Selection::new(classes, options.now) }
+    Selection {
+        figures: if options.exact { Figures::Exact } else { Figures::Near },
+        ..Selection::new(classes, options.now)
+    }
 }
 
 /// The classes whose totals come from the rows of one session.

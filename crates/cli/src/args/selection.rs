@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use headwater_model::{ProjectId, SessionId, UnixMillis};
 use headwater_prune::{Class, UnknownClass};
-use headwater_upkeep::plan::Selection;
+use headwater_upkeep::plan::{Figures, Selection};
 use headwater_upkeep::retention::Age;
 
 use super::age;
@@ -88,7 +88,7 @@ pub(crate) fn selection(
         interrupted: reach.interrupted,
         archived: reach.archived,
         broken_trees: reach.broken_trees,
-        exact: reach.exact,
+        figures: if reach.exact { Figures::Exact } else { Figures::Near },
         ..Selection::new(classes.iter().copied().collect(), now)
     })
 }

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 
 use headwater_upkeep::ReadDatabase;
-use headwater_upkeep::plan::{self, Plan, Selection};
+use headwater_upkeep::plan::{self, Figures, Plan, Selection};
 use headwater_upkeep::rebuild::{
     self, Forecast, RebuildError, RebuildErrorKind, RebuildOptions, RebuildReport,
 };
@@ -56,7 +56,11 @@ struct Planned<'a> {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
-    let selection = selection(&args.classes.classes, &args.sessions, args.reach, clock::now())?;
+    let mut selection = selection(&args.classes.classes, &args.sessions, args.reach, clock::now())?;
+    if selection.figures == Figures::Near {
+        // What it frees is measured afterwards; rows that are read for a figure are read again for the new file.
+        selection.figures = Figures::Rough;
+    }
     let path = app.database()?;
     let mut options = RebuildOptions { force: args.force, in_place: args.in_place, confirmed: None };
     if args.confirm.yes {

@@ -5,7 +5,7 @@ use headwater_prune::{Class, Classes};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Plan, Selection, compute};
+use super::{Figures, Plan, Selection, compute};
 use crate::observer::Unobserved;
 use crate::survey::sample::{NOW, Sample, reasoning, running, text, tool};
 
@@ -135,7 +135,7 @@ fn expected(sample: &Sample, query: &str) -> (u64, u64) {
 
 fn planned(sample: &Sample, classes: &[Class]) -> Plan {
     let selection = Selection {
-        exact: true,
+        figures: Figures::Exact,
         ..Selection::new(classes.iter().copied().collect::<Classes>(), UnixMillis::new(NOW))
     };
     compute(&sample.db, &sample.schema(), &selection, &Unobserved).unwrap()

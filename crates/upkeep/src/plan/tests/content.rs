@@ -195,13 +195,19 @@ fn fields_are_exact_in_rows_that_are_read_and_bounds_beyond_them() {
     // Of several pages, and nothing to gain in one of them: it is read, so nothing is claimed of it.
     sample.part("p3", "m2", "ses_a", &large).part("p4", "m2", "ses_a", &tool("bash", &"n".repeat(60_000)));
     let near = plan(&sample, &select(&classes));
-    let exact = |sample: &Sample| plan(sample, &Selection { exact: true, ..select(&classes) });
+    let exact = |sample: &Sample| {
+        plan(sample, &Selection { figures: crate::plan::Figures::Exact, ..select(&classes) })
+    };
     assert_eq!(rewritten(&sample, &near, "part", Class::Metadata), ["p1", "p3"]);
     assert_eq!(rewritten(&sample, &near, "part", Class::Compacted), ["p3"]);
     assert_eq!(near.totals[&Class::Compacted].bytes.get(), 9000);
     assert_eq!(near.totals[&Class::Attachments].rows_rewritten, 0);
     assert_eq!(near.totals, exact(&sample).totals);
     assert!(near.totals.values().all(|total| total.precision == Precision::Exact));
+    // A rebuild reads none of them: it rewrites what may have something to lose, and measures.
+    let rough = plan(&sample, &Selection { figures: crate::plan::Figures::Rough, ..select(&classes) });
+    assert_eq!(rewritten(&sample, &rough, "part", Class::Metadata), ["p1", "p3", "p4"]);
+    assert_eq!(rough.totals[&Class::Metadata].precision, Precision::UpperBound);
     // Too large to be read for a preview.
     let huge = tool_with("bash", &"o".repeat(300_000), &json!({"output": "m".repeat(5000)}), &time);
     sample.part("p5", "m2", "ses_a", &huge);
