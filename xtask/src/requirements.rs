@@ -15,7 +15,7 @@ struct Program {
     why: &'static str,
 }
 
-const PROGRAMS: [Program; 11] = [
+const PROGRAMS: [Program; 12] = [
     Program { name: "cc", package: "build-essential", why: "compiles the bundled SQLite" },
     Program { name: "git", package: "git", why: "OpenCode's projects are git repositories" },
     Program { name: "sqlite3", package: "sqlite3", why: "an independent reader of the databases" },
@@ -30,6 +30,11 @@ const PROGRAMS: [Program; 11] = [
     Program { name: "unshare", package: "util-linux", why: "runs the program on a small disk" },
     Program { name: "script", package: "bsdutils", why: "runs the program on a terminal" },
     Program { name: "strace", package: "strace", why: "sees which sync comes before which change" },
+    Program {
+        name: "initdb",
+        package: "postgresql",
+        why: "makes the cluster that the conversation store is tested on",
+    },
     Program { name: "kill", package: "procps", why: "interrupts the program" },
 ];
 
@@ -57,8 +62,12 @@ fn install(absent: &[&Program]) -> Result<()> {
     stage("packages", install.env("DEBIAN_FRONTEND", "noninteractive"))
 }
 
+/// PATH, and behind it where Debian keeps PostgreSQL's server.
 fn path() -> OsString {
-    std::env::var_os("PATH").unwrap_or_default()
+    let set = std::env::var_os("PATH").unwrap_or_default();
+    let servers = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let folders = std::env::split_paths(&set).chain(servers.map(|version| version.path().join("bin")));
+    std::env::join_paths(folders).unwrap_or(set)
 }
 
 fn missing(path: &OsStr) -> Vec<&'static Program> {

@@ -7,7 +7,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Each of these must be named where it is hidden. A test that needs another one adds it here and to `src/requirements.rs`.
+/// Each of these must be named where it is hidden. A test that needs another one adds it here and to `src/requirements.rs`. Not among them is
+/// PostgreSQL's `initdb`, which is looked for beyond PATH.
 const NEEDED: [&str; 11] =
     ["cc", "git", "sqlite3", "node", "npm", "setpriv", "prlimit", "unshare", "script", "strace", "kill"];
 
