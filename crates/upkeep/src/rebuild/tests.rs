@@ -6,3 +6,4 @@ mod faults;
 mod openers;
 mod paused;
 mod sample;
+mod verified;

@@ -13,7 +13,7 @@ use crate::rebuild::encoded::{Digest, Digester, encode};
 use crate::rebuild::error::{Doing, RebuildErrorKind};
 use crate::rebuild::rewrite::Verbatim;
 use crate::rebuild::rows::{Cell, RowSink, Survivors, TableReader};
-use crate::rebuild::shape::{TableShape, entries, quoted};
+use crate::rebuild::shape::{TableShape, quoted};
 
 /// Settings that must be the same in both files.
 const SETTINGS: [&str; 5] = ["page_size", "auto_vacuum", "application_id", "user_version", "encoding"];
@@ -55,10 +55,11 @@ fn compare(
         let second = scope.spawn(|| queue.work());
         let expected = expect(source, new_path, tables);
         let first = queue.work();
-        second.join().unwrap_or(Err(failed("a verifying thread died")))?;
-        first?;
-        let digests = queue.digests.lock().map_err(|_| failed("a verifying thread died"))?;
+        let second = second.join().unwrap_or(Err(failed("a verifying thread died")));
+        // A table that is missing also fails whoever reads it; the comparison says which.
         let expected = expected?;
+        first.and(second)?;
+        let digests = queue.digests.lock().map_err(|_| failed("a verifying thread died"))?;
         for ((table, expected), found) in tables.iter().zip(&expected).zip(digests.iter()) {
             if Some(*expected) != *found {
                 return Err(failed(format!("the rows of table {} differ", table.shape.name)));
@@ -80,6 +81,7 @@ fn expect(
 ) -> Result<Vec<Digest>, RebuildErrorKind> {
     let new = connect::resting(new_path).doing("opening the new file")?;
     compare_schemas(source, &new)?;
+    ensure_every_table(source, tables)?;
     let mut digests = Vec::with_capacity(tables.len());
     for table in tables {
         let digest = match table.digest {
@@ -95,12 +97,33 @@ fn expect(
     Ok(digests)
 }
 
+/// One row of `sqlite_schema`: type, name, table, SQL, and whether pages hang on it.
+type SchemaRow = (String, String, String, Option<String>, bool);
+
+/// Every row of `sqlite_schema`, sorted. Read here anew: what copies the schema must not be what says that it is complete. The names of
+/// automatic indexes are SQLite's own and count only by their number.
+fn schema_rows(db: &Connection) -> Result<Vec<SchemaRow>, RebuildErrorKind> {
+    let mut statement = db
+        .prepare(
+            "SELECT type, iif(sql IS NULL, '', name) AS name, tbl_name, sql, ifnull(rootpage, 0) > 0 \
+             FROM sqlite_schema ORDER BY 1, 2, 3, 4",
+        )
+        .doing("comparing the schemas")?;
+    let rows = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))
+        .and_then(Iterator::collect);
+    rows.doing("comparing the schemas")
+}
+
 fn compare_schemas(source: &Connection, new: &Connection) -> Result<(), RebuildErrorKind> {
-    let (mut old_entries, mut new_entries) = (entries(source)?, entries(new)?);
-    old_entries.sort();
-    new_entries.sort();
-    if old_entries != new_entries {
-        return Err(failed("the schemas differ"));
+    let (old_rows, new_rows) = (schema_rows(source)?, schema_rows(new)?);
+    if old_rows != new_rows {
+        let lost = old_rows.iter().find(|row| !new_rows.contains(row));
+        let other = lost.or_else(|| new_rows.iter().find(|row| !old_rows.contains(row)));
+        return Err(failed(match other {
+            Some((kind, name, table, ..)) => format!("the schemas differ: {kind} {name} of table {table}"),
+            None => "the schemas differ".to_owned(),
+        }));
     }
     for setting in SETTINGS {
         let read = |db: &Connection| {
@@ -111,6 +134,16 @@ fn compare_schemas(source: &Connection, new: &Connection) -> Result<(), RebuildE
         };
         if read(source)? != read(new)? {
             return Err(failed(format!("the setting {setting} differs")));
+        }
+    }
+    Ok(())
+}
+
+/// Every table with rows of its own is among those that are compared: a table that the copier passed over is in no list of its.
+fn ensure_every_table(source: &Connection, tables: &[CopiedTable]) -> Result<(), RebuildErrorKind> {
+    for (kind, name, _, _, has_pages) in schema_rows(source)? {
+        if kind == "table" && has_pages && !tables.iter().any(|table| table.shape.name == name) {
+            return Err(failed(format!("table {name} was not copied")));
         }
     }
     Ok(())
