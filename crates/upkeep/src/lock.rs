@@ -234,6 +234,16 @@ impl<'c> ShortLocks<'c> {
 
     /// Takes the write lock, and says when it was had.
     fn begin(&mut self) -> Result<(Transaction<'c>, Instant), LockError> {
+        let begun = self.begin_trusting();
+        // Without a transaction nothing may go without syncs: a checkpoint that does not sync the log first can damage the database.
+        if let (Err(_), Some(log)) = (&begun, &mut self.log) {
+            log.wait_again()?;
+        }
+        begun
+    }
+
+    /// The same; where it fails, commits and checkpoints may be left not to wait for the disk.
+    fn begin_trusting(&mut self) -> Result<(Transaction<'c>, Instant), LockError> {
         let connection = self.connection;
         let begin =
             || Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(LockError::of);

@@ -188,6 +188,25 @@ fn a_log_that_somebody_else_emptied_meanwhile_is_not_taken_for_empty() {
     assert!(!log.is_as_synced().unwrap());
 }
 
+/// A checkpoint under `synchronous=OFF` moves pages into the database before the log is on disk: a power cut then damages it.
+#[test]
+fn a_lock_that_is_not_had_leaves_nothing_to_go_without_syncs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(folder.path());
+    let other = plain_connection(&path);
+    other
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, u32>(0))
+        .map(|busy| assert_eq!(busy, 0))
+        .unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let writer = WriteDatabase::open(&path, Duration::ZERO).unwrap();
+    let mut locks = ShortLocks::new(&writer, LockPolicy::IMMEDIATE).unwrap();
+    let error = locks.run(|_| Ok::<_, LockError>(Step::Commit(()))).unwrap_err();
+    assert!(matches!(error, LockError::Busy), "{error}");
+    let after: u32 = locks.connection().pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
+    assert_eq!(after, 1);
+}
+
 fn database(folder: &Path) -> PathBuf {
     let path = folder.join("opencode.db");
     let connection = plain_connection(&path);
