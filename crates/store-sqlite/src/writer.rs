@@ -4,7 +4,7 @@ use std::thread;
 
 use headwater_store::apply::Failure;
 use headwater_store::{ContentLimit, WriteError, WriteErrorKind};
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Error, ErrorCode, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::failure::write_error;
@@ -65,11 +65,15 @@ impl Thread {
     }
 
     /// Does a group in one transaction. Where that fails as a whole, each request gets a transaction of its own, so that none takes others
-    /// with it.
+    /// with it. Not where another program holds the lock: each would wait for it as long as the group has.
     fn write(&mut self, group: &[Work]) -> Vec<Result<Done, WriteError>> {
         match self.transact(group) {
             Ok(answers) => answers,
             Err(error) if group.len() == 1 => vec![Err(write_error(error))],
+            Err(Error::SqliteFailure(code, message)) if code.code == ErrorCode::DatabaseBusy => {
+                let busy = || write_error(Error::SqliteFailure(code, message.clone()));
+                group.iter().map(|_| Err(busy())).collect()
+            }
             Err(_) => group.iter().flat_map(|work| self.write(std::slice::from_ref(work))).collect(),
         }
     }
@@ -88,5 +92,41 @@ impl Thread {
         }
         transaction.commit()?;
         Ok(answers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use headwater_model::SessionId;
+
+    use super::*;
+
+    static WAITS: AtomicU32 = AtomicU32::new(0);
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test plays the other program")]
+    fn a_group_waits_once_for_a_lock_that_is_not_had() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("host.db");
+        let [db, other] = [(); 2].map(|()| Connection::open(&path).unwrap());
+        other.execute_batch("CREATE TABLE t (x); BEGIN IMMEDIATE").unwrap();
+        let gives_up = |_| {
+            WAITS.fetch_add(1, Ordering::Relaxed);
+            false
+        };
+        db.busy_handler(Some(gives_up)).unwrap();
+        let (_requests, waiting) = mpsc::channel(1);
+        let mut thread = Thread { db, waiting, limit: ContentLimit::default() };
+        let group: Vec<Work> =
+            (0..5).map(|_| Work::DeleteSession(SessionId::try_from("ses_a".to_owned()).unwrap())).collect();
+        let answers = thread.write(&group);
+        assert_eq!(answers.len(), 5);
+        for answer in answers {
+            let WriteError(kind) = answer.unwrap_err();
+            assert!(matches!(kind, WriteErrorKind::Busy(_)), "{kind}");
+        }
+        assert_eq!(WAITS.load(Ordering::Relaxed), 1);
     }
 }
