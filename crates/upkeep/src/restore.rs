@@ -59,35 +59,71 @@ pub const STEPS: [&str; 3] = ["prepared", "log-set-aside", "restored"];
 /// Restores the database at `path` from the snapshot at `from`. Nobody may have the database open; it may be damaged or gone.
 ///
 /// # Errors
-/// [`RebuildError`]; the database is as it was, unless the kind says otherwise.
+/// [`RebuildError`]; the database is as it was, unless the kind says otherwise. Its path is that of the snapshot where the snapshot cannot
+/// be read.
 pub fn run(
     path: &Path,
     from: &Path,
     options: RestoreOptions,
     observer: &dyn Observer,
 ) -> Result<RestoreReport, RebuildError> {
-    restore(path, from, options, observer).map_err(|kind| kind.at(path))
+    let of_database = |kind: RebuildErrorKind| kind.at(path);
+    let target = Target::find(path, from).map_err(of_database)?;
+    let copied = copy(&target, from, observer)
+        .map_err(|kind| if is_of_snapshot(&kind) { kind.at(from) } else { of_database(kind) })?;
+    put_in_place(target, copied, from, options, observer).map_err(of_database)
 }
 
-fn restore(
-    path: &Path,
+/// The path that gets the snapshot, symlinks resolved, and whether anything is there.
+struct Target {
+    path: PathBuf,
+    is_there: bool,
+}
+
+impl Target {
+    fn find(path: &Path, from: &Path) -> Result<Self, RebuildErrorKind> {
+        let is_there = is_taken(path).doing("looking at the database")?;
+        let path =
+            if is_there { fs::canonicalize(path).doing("looking at the database")? } else { path.to_owned() };
+        if FileIdentity::of(&path).is_ok_and(|own| FileIdentity::of(from).is_ok_and(|other| own == other)) {
+            return Err(RebuildErrorKind::Unsupported("the snapshot is the database itself".into()));
+        }
+        Ok(Self { path, is_there })
+    }
+}
+
+/// A copy of the snapshot beside the target, compared with it.
+struct Copied {
+    new: TemporaryFile,
+    is_wal: bool,
+    rows: u64,
+    swept: Vec<PathBuf>,
+}
+
+fn copy(target: &Target, from: &Path, observer: &dyn Observer) -> Result<Copied, RebuildErrorKind> {
+    let mut swept = Vec::new();
+    let (source, new, found) = open_and_copy(from, observer, || {
+        // What is left was a copy of some snapshot, and its room may be needed.
+        swept = leftover::sweep(&target.path)?;
+        leftover::create(&target.path)
+    })?;
+    Ok(Copied { new, is_wal: source.is_wal(), rows: found.rows, swept })
+}
+
+/// Whether what went wrong while the snapshot was copied is a fault of the snapshot: whoever reads of damage must know which file is meant.
+fn is_of_snapshot(kind: &RebuildErrorKind) -> bool {
+    matches!(kind, RebuildErrorKind::Open(_) | RebuildErrorKind::Damaged)
+}
+
+fn put_in_place(
+    target: Target,
+    copied: Copied,
     from: &Path,
     options: RestoreOptions,
     observer: &dyn Observer,
 ) -> Result<RestoreReport, RebuildErrorKind> {
-    let is_there = is_taken(path).doing("looking at the database")?;
-    let path =
-        if is_there { fs::canonicalize(path).doing("looking at the database")? } else { path.to_owned() };
-    if FileIdentity::of(&path).is_ok_and(|own| FileIdentity::of(from).is_ok_and(|other| own == other)) {
-        return Err(RebuildErrorKind::Unsupported("the snapshot is the database itself".into()));
-    }
-    let mut swept = Vec::new();
-    let (source, new, found) = open_and_copy(from, observer, || {
-        // What is left was a copy of some snapshot, and its room may be needed.
-        swept = leftover::sweep(&path)?;
-        leftover::create(&path)
-    })?;
-    let is_wal = source.is_wal();
+    let Target { path, is_there } = target;
+    let Copied { new, is_wal, rows, swept } = copied;
     prepare(&new, is_there.then_some(&path), is_wal)?;
     let bytes = fs::metadata(new.path()).doing("looking at the new file")?.len();
     observer.reached(STEPS[0]);
@@ -105,7 +141,7 @@ fn restore(
         path,
         from: from.to_owned(),
         bytes: ByteCount::new(bytes),
-        rows: found.rows,
+        rows,
         previous,
         swept,
         recovered,

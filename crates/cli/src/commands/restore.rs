@@ -46,7 +46,8 @@ struct Planned<'a> {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     let path = app.database()?;
-    ReadDatabase::open(&args.from)?.finish()?;
+    let opened = ReadDatabase::open(&args.from).and_then(ReadDatabase::finish);
+    opened.map_err(|error| of_snapshot(error.into()))?;
     let bytes = |path: &Path| fs::metadata(path).ok().map(|found| ByteCount::new(found.len()));
     let planned = Planned {
         path: &path,
@@ -65,13 +66,28 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     let options = RestoreOptions { forget_previous: args.forget_previous };
     let restored = restore::run(&path, &args.from, options, &watch);
     watch.end();
-    let report = restored?;
+    let report = restored.map_err(|error| {
+        let is_of_snapshot = error.path == args.from;
+        let failure = Failure::from(error);
+        if is_of_snapshot { of_snapshot(failure) } else { failure }
+    })?;
     if app.out.is_json() {
         app.out.result(Status::Done, &report)?;
     } else {
         show(&report, &mut app.out)?;
     }
     Ok(Status::Done)
+}
+
+/// What to do where the snapshot is at fault: the hints of a database speak of `--db`, and would have the database checked.
+fn of_snapshot(failure: Failure) -> Failure {
+    match failure.code {
+        "not-found" => failure.with_hint("name the file that `backup` wrote; nothing was changed"),
+        "damaged" | "not-a-database" | "empty-file" => failure.with_hint(
+            "use another snapshot, or save what this one gives: `headwater salvage --db SNAPSHOT FILE`; nothing was changed",
+        ),
+        _ => failure,
+    }
 }
 
 fn show_plan(planned: &Planned<'_>, out: &mut Output) -> Result<(), Failure> {

@@ -85,7 +85,9 @@ fn a_restore_is_refused_while_somebody_has_the_database_open_and_from_what_is_no
     drop(shell);
     fs::write(home.path().join("text.db"), "x".repeat(9000)).unwrap();
     on(home.path(), &["restore", "text.db", "--yes"]).expect_status(5);
-    on(home.path(), &["restore", "absent.db", "--yes"]).expect_status(1);
+    let absent = on(home.path(), &["restore", "absent.db", "--yes"]).expect_status(1).json();
+    let hint = absent["error"]["hint"].as_str().unwrap();
+    assert!(!hint.contains("--db") && hint.contains("backup"), "{hint}");
     on(home.path(), &["restore", "opencode.db", "--yes"]).expect_status(5);
     assert!(fs::read(home.path().join("opencode.db")).unwrap() == before);
 }

@@ -13,7 +13,7 @@ use crate::plan::PlanError;
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {kind}", .path.display())]
 pub struct RebuildError {
-    /// The database.
+    /// The database, or the snapshot that was to be restored.
     pub path: PathBuf,
     /// What was in the way.
     #[source]

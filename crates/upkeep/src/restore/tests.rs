@@ -96,6 +96,21 @@ fn a_snapshot_that_is_damaged_or_the_database_itself_changes_nothing() {
     assert_eq!(Folder::of(folder.path()), before);
 }
 
+#[test]
+fn damage_of_the_snapshot_is_not_told_of_the_database() {
+    let (folder, path, from) = sample();
+    fixture::share_pages(&from);
+    let before = Folder::of(folder.path());
+    let refused = run(&path, &from, RestoreOptions::default(), &Unobserved).unwrap_err();
+    assert!(matches!(refused.kind, RebuildErrorKind::Damaged), "{refused}");
+    assert_eq!(refused.path, from);
+    assert_eq!(Folder::of(folder.path()), before);
+    fs::remove_file(&from).unwrap();
+    let refused = run(&path, &from, RestoreOptions::default(), &Unobserved).unwrap_err();
+    assert!(matches!(refused.kind, RebuildErrorKind::Open(OpenErrorKind::NotFound)), "{refused}");
+    assert_eq!(refused.path, from);
+}
+
 /// Kills a restore at `step` and looks at what is there, then lets the next one run.
 fn killed_at(step: &str, path: &Path, from: &Path) {
     Paused::start("restore::tests::entry", &[(DATABASE, path), (SNAPSHOT, from)], step).kill();
