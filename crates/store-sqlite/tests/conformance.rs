@@ -49,29 +49,7 @@ impl Fixture for InFile {
     }
 }
 
-macro_rules! laws {
-    ($($law:ident),* $(,)?) => {
-        $(
-            #[tokio::test(flavor = "multi_thread")]
-            async fn $law() {
-                laws::$law(&InFile::new()).await;
-            }
-        )*
-    };
-}
-
-laws! {
-    a_batch_that_fails_leaves_nothing,
-    a_deleted_boundary_still_is_one,
-    a_repeated_batch_changes_nothing,
-    a_session_is_gone_without_a_trace,
-    changes_past_the_store_move_the_revision,
-    long_descriptions_are_resets,
-    numbers_of_prompts_are_never_used_twice,
-    receipts_of_concurrent_writers_cover_every_step_once,
-    revisions_keep_every_digit,
-    ties_stand_once_in_one_order,
-}
+headwater_store::conformance_tests!(async { InFile::new() });
 
 #[tokio::test]
 async fn stored_times_order_alike() {
