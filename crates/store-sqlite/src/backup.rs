@@ -3,15 +3,11 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::schema::OpenErrorKind;
-
-/// Pages of one step; between two steps other programs may write.
-const PAGES: i32 = 4096;
 
 /// Names that are tried for a copy before giving up.
 const NAMES: u32 = 1000;
@@ -33,16 +29,7 @@ fn copy(db: &Connection, to: &Path) -> Result<(), OpenErrorKind> {
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     #[expect(clippy::disallowed_methods, reason = "a file of this module alone")]
     let mut copy = Connection::open_with_flags(to, flags)?;
-    let backup = Backup::new(db, &mut copy)?;
-    loop {
-        match backup.step(PAGES)? {
-            StepResult::Done => break,
-            StepResult::More => {}
-            // Another program writes; its transaction is short.
-            StepResult::Busy | StepResult::Locked | _ => std::thread::sleep(Duration::from_millis(20)),
-        }
-    }
-    drop(backup);
+    pages(db, &mut copy)?;
     let found: String = copy.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if found != "ok" {
         return Err(OpenErrorKind::Backup);
@@ -50,6 +37,16 @@ fn copy(db: &Connection, to: &Path) -> Result<(), OpenErrorKind> {
     copy.close().map_err(|(_, error)| error)?;
     File::open(to)?.sync_all()?;
     Ok(())
+}
+
+/// Copies all pages in one step: at one snapshot, so that another program's commit does not begin the copy anew. Where one keeps the file locked, the busy
+/// timeout of the connection ends the wait.
+fn pages(db: &Connection, copy: &mut Connection) -> Result<(), OpenErrorKind> {
+    let backup = Backup::new(db, copy)?;
+    match backup.step(-1)? {
+        StepResult::Done => Ok(()),
+        StepResult::More | StepResult::Busy | StepResult::Locked | _ => Err(OpenErrorKind::Busy),
+    }
 }
 
 /// Gives the copy a name that nothing has.

@@ -38,6 +38,9 @@ pub enum OpenErrorKind {
     /// The file system or the source of randomness failed.
     #[error("cannot be opened as a conversation store")]
     Io(#[from] std::io::Error),
+    /// Another program holds the file.
+    #[error("another program holds the file; try again when it is done")]
+    Busy,
     /// The copy that was made before the journal is removed is damaged, and so the journal stays.
     #[error("the copy made before the journal is removed is damaged; check the file")]
     Backup,
@@ -57,8 +60,9 @@ pub struct Upgrade {
 /// Is told before each statement of the upgrade; tests stop it there.
 pub(crate) type Reached<'a> = &'a mut dyn FnMut(&str) -> rusqlite::Result<()>;
 
-/// Brings the schema of the file at `path` up to date. One transaction removes the journal and puts the triggers in its place (C29): where
-/// anything fails the file is as it was, and what is there already is not done again.
+/// Brings the schema of the file at `path` up to date. First the tables that are missing are made, empty, in a transaction of their own. Then
+/// one transaction removes the journal and puts the triggers in its place (C29): where anything fails, every row and the journal are as
+/// they were, and what is there already is not done again.
 pub(crate) fn prepare(
     db: &mut Connection,
     path: &Path,
@@ -69,7 +73,9 @@ pub(crate) fn prepare(
         upgrade.backup = Some(backup::beside(db, path)?);
     }
     migrations().run(db)?;
-    // Overwriting the freed pages would take fifteen times as long; until the file is compacted they keep the old text (C40).
+    // Overwriting the freed pages would take fifteen times as long; until the file is compacted they keep the old text (C40). Afterwards
+    // the connection is as SQLite was built.
+    let overwrites: i64 = db.pragma_query_value(None, "secure_delete", |row| row.get(0))?;
     db.pragma_update(None, "secure_delete", false)?;
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     ensure_columns(&transaction, reached)?;
@@ -82,6 +88,7 @@ pub(crate) fn prepare(
     ensure_indexes(&transaction, reached)?;
     reached("COMMIT")?;
     transaction.commit()?;
+    db.pragma_update(None, "secure_delete", overwrites)?;
     Ok(upgrade)
 }
 

@@ -246,3 +246,25 @@ fn a_schema_of_a_newer_program_is_refused() {
         .unwrap();
     assert!(matches!(host.upgrade(&mut |_| Ok(())), Err(OpenErrorKind::Schema(_))));
 }
+
+/// A program that writes all the time does not make the copy begin anew.
+#[test]
+fn a_copy_is_made_beside_a_program_that_writes() {
+    let host = Host::new(&format!("{HOST}{JOURNAL}"));
+    let writer = host.open();
+    writer.execute_batch("CREATE TABLE padding (x); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+        INSERT INTO padding SELECT zeroblob(4000) FROM n").unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let stop = &stop;
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                drop(writer.execute("UPDATE kandev_meta SET value = value + 1", []));
+            }
+        });
+        let upgrade = host.upgrade(&mut |_| Ok(())).unwrap();
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        let copy = open_writer(&upgrade.backup.unwrap(), &SqliteOptions::default()).unwrap();
+        assert!(!legacy::removal(&copy).unwrap().is_empty());
+    });
+}

@@ -50,7 +50,10 @@ impl Recorder {
     /// Something happened to the history of `session`.
     pub(super) fn operation(&mut self, session: &str, operation: Operation) {
         if let Some(recorded) = self.recorded(session) {
-            recorded.operations.push(operation);
+            // One more than a receipt holds says that there are too many; what comes behind need not be kept, each with its record.
+            if recorded.operations.len() <= OPERATIONS_MAX {
+                recorded.operations.push(operation);
+            }
         }
     }
 
