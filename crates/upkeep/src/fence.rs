@@ -34,6 +34,9 @@ pub use storage::{Storage, Unsupported};
 /// that.
 pub const ASKED_AGE_MAX: Duration = Duration::from_millis(1500);
 
+/// How often the servers are asked in a row where they are slow to answer.
+const ASKS_MAX: u32 = 3;
+
 /// What a caller may relax.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FenceOptions {
@@ -132,25 +135,33 @@ impl<'a> Fence<'a> {
 
     /// Asks who holds the file and whether a server is busy with the session. Call it without the lock.
     ///
-    /// The answer is as old as the question: where several servers are asked, the first has looked before the last was asked, and what a
-    /// server does while its answer is under way is not in it. A first request to a directory takes OpenCode seconds on a busy machine,
-    /// the next one does not; so where it took long, everything is asked once more.
+    /// The answer is as old as the question: a server may have looked long before its answer comes, and what it does meanwhile is not in
+    /// it. A first request to a directory takes OpenCode seconds on a busy machine, the next one does not; so the first is not the one
+    /// that counts, and where an answer took long all the same, everything is asked again, [`ASKS_MAX`] times at most.
     ///
     /// # Errors
     /// [`KeptReason::Executing`] where a server says so. No answer, or an answer that needs a password, says nothing.
     pub fn ask(&self, place: &SessionPlace) -> Result<Asked, KeptReason> {
-        let asked = self.ask_once(place)?;
-        if asked.at.elapsed() > ASKED_AGE_MAX / 2 { self.ask_once(place) } else { Ok(asked) }
+        if self.probe.holders() != Holders::Nobody {
+            self.probe.warm(directory_of(place));
+        }
+        let mut asked = self.ask_once(place)?;
+        for _ in 1..ASKS_MAX {
+            if asked.at.elapsed() <= ASKED_AGE_MAX / 2 {
+                break;
+            }
+            asked = self.ask_once(place)?;
+        }
+        Ok(asked)
     }
 
     fn ask_once(&self, place: &SessionPlace) -> Result<Asked, KeptReason> {
         let at = Instant::now();
         let holders = self.probe.holders();
-        if holders != Holders::Nobody {
-            let directory = place.directory.as_deref().unwrap_or("");
-            if self.probe.activity(place.session.as_str(), directory) == Activity::Busy {
-                return Err(KeptReason::Executing);
-            }
+        if holders != Holders::Nobody
+            && self.probe.activity(place.session.as_str(), directory_of(place)) == Activity::Busy
+        {
+            return Err(KeptReason::Executing);
         }
         Ok(Asked { holders, at })
     }
@@ -261,6 +272,10 @@ impl<'a> Fence<'a> {
         let age_ms = self.clock.now().since(changed);
         age_ms >= settle_ms || (age_ms <= -settle_ms && holders == Holders::Nobody)
     }
+}
+
+fn directory_of(place: &SessionPlace) -> &str {
+    place.directory.as_deref().unwrap_or("")
 }
 
 impl Sealed {

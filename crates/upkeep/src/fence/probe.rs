@@ -27,6 +27,10 @@ pub trait ServerProbe: Sync {
     /// Who else has the file open at this moment.
     fn holders(&self) -> Holders;
 
+    /// Lets the servers prepare what they need to answer about `directory`, which may take long where they were not asked about it before.
+    /// What they say meanwhile does not count.
+    fn warm(&self, _directory: &str) {}
+
     /// Whether a server works on `session`, whose directory is `directory`. The answer is per server and directory (fact A9).
     fn activity(&self, session: &str, directory: &str) -> Activity;
 }

@@ -247,13 +247,20 @@ fn an_answer_older_than_its_limit_must_be_asked_for_again() {
 
 /// A server that has looked at once, and whose answer is long under way.
 struct Slow {
-    slow_answers: std::sync::atomic::AtomicU32,
+    to_delay: std::sync::atomic::AtomicU32,
     asked: std::sync::atomic::AtomicU32,
+    /// Slow answers that are over once the server was asked beforehand.
+    is_cold: bool,
 }
 
 impl Slow {
-    fn first(slow_answers: u32) -> Self {
-        Self { slow_answers: slow_answers.into(), asked: 0.into() }
+    fn first(answers: u32) -> Self {
+        Self { to_delay: answers.into(), asked: 0.into(), is_cold: false }
+    }
+
+    /// Slow until it was asked beforehand.
+    fn cold() -> Self {
+        Self { is_cold: true, ..Self::first(u32::MAX) }
     }
 
     fn asked(&self) -> u32 {
@@ -266,10 +273,17 @@ impl ServerProbe for Slow {
         Holders::Others
     }
 
+    fn warm(&self, directory: &str) {
+        assert_eq!(directory, "/home/user/a");
+        if self.is_cold {
+            self.to_delay.store(0, std::sync::atomic::Ordering::SeqCst);
+        }
+    }
+
     fn activity(&self, _session: &str, _directory: &str) -> Activity {
         use std::sync::atomic::Ordering::SeqCst;
         self.asked.fetch_add(1, SeqCst);
-        if self.slow_answers.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
+        if self.to_delay.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
             std::thread::sleep(ASKED_AGE_MAX + Duration::from_millis(1));
         }
         Activity::Idle
@@ -280,8 +294,12 @@ impl ServerProbe for Slow {
 /// is counted from the answer.
 #[test]
 fn an_answer_is_as_old_as_the_question() {
-    for (slow_answers, verdict) in [(1, Ok(())), (2, Err(Refusal::AskedTooLongAgo))] {
-        let probe = Slow::first(slow_answers);
+    for (name, probe, verdict, questions) in [
+        ("one slow answer", Slow::first(1), Ok(()), 2),
+        ("two slow answers", Slow::first(2), Ok(()), 3),
+        ("only slow answers", Slow::first(3), Err(Refusal::AskedTooLongAgo), 3),
+        ("a cold server", Slow::cold(), Ok(()), 1),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let path = database(folder.path(), Layout::V1, Storage::V1);
         let database = WriteDatabase::open(&path, Duration::ZERO).unwrap();
@@ -298,6 +316,6 @@ fn an_answer_is_as_old_as_the_question() {
                 Ok::<_, LockError>(Step::Rollback(fence.check(held, &place, asked, Subject::Content)?))
             })
             .unwrap();
-        assert_eq!((found, probe.asked()), (verdict, 2), "{slow_answers} slow answers");
+        assert_eq!((found, probe.asked()), (verdict, questions), "{name}");
     }
 }

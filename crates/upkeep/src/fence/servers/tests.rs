@@ -1,5 +1,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 
 use super::*;
@@ -83,6 +85,61 @@ fn only_a_complete_answer_says_idle() {
 fn one_busy_server_among_others_is_enough() {
     let servers = vec![serve(&[("/session/status", DENIED)]), serve(&[("/session/status", BUSY)])];
     assert_eq!(probe(servers, true).activity("ses_a", "/"), Activity::Busy);
+}
+
+/// A server that is idle, and answers once `others` are asked too. Counts the requests.
+fn serve_together(others: &Arc<Barrier>, requests: &Arc<AtomicU32>) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (others, requests) = (Arc::clone(others), Arc::clone(requests));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            let read = stream.read(&mut request).unwrap();
+            if request[..read].starts_with(b"GET /session/status?") {
+                requests.fetch_add(1, Ordering::SeqCst);
+                others.wait();
+            }
+            stream.write_all(IDLE.as_bytes()).unwrap();
+        }
+    });
+    Server { address }
+}
+
+#[test]
+fn servers_are_asked_at_the_same_time() {
+    let (others, requests) = (Arc::new(Barrier::new(3)), Arc::new(AtomicU32::new(0)));
+    let servers = (0..3).map(|_| serve_together(&others, &requests)).collect();
+    assert_eq!(probe(servers, false).activity("ses_a", "/"), Activity::Idle);
+    assert_eq!(requests.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn a_server_is_warmed_once_for_each_directory() {
+    let (others, requests) = (Arc::new(Barrier::new(1)), Arc::new(AtomicU32::new(0)));
+    let probe = probe(vec![serve_together(&others, &requests)], false);
+    for (directory, total) in [("/a", 1), ("/a", 1), ("/b", 2), ("/a", 2)] {
+        probe.warm(directory);
+        assert_eq!(requests.load(Ordering::SeqCst), total);
+        // What was said meanwhile counts no more.
+        probe.kept.lock().unwrap().answers.clear();
+    }
+    assert_eq!(probe.activity("ses_a", "/a"), Activity::Idle);
+    assert_eq!(requests.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn only_the_server_whose_answer_is_too_old_is_asked_again() {
+    let others = Arc::new(Barrier::new(1));
+    let counts = [Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0))];
+    let servers: Vec<Server> = counts.iter().map(|requests| serve_together(&others, requests)).collect();
+    let probe = probe(servers.clone(), false);
+    let far = Instant::now() + Duration::from_hours(1);
+    let fresh = BTreeMap::from([(servers[0], (far, [Some("{\"ses_a\":{}}".to_owned()), None]))]);
+    probe.kept.lock().unwrap().answers.insert("/".to_owned(), fresh);
+    assert_eq!(probe.activity("ses_a", "/"), Activity::Busy, "what is kept counts");
+    assert_eq!(counts.map(|requests| requests.load(Ordering::SeqCst)), [0, 1]);
 }
 
 #[test]
