@@ -180,6 +180,7 @@ pub fn compute(
     ensure_plannable(db, schema)?;
     let roster = Roster::read(db, schema)?;
     let forest = roster.forest();
+    scope::ensure_pins_known(&roster, selection)?;
     let scope = scope::resolve(&roster, &forest, selection)?;
     let mut gather = gather::Gather::new(selection.classes);
     let mut judge = judge::Judge::new(rules(selection));

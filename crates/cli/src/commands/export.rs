@@ -1,8 +1,9 @@
 //! `headwater export`: conversations out of the database.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{ArgGroup, ValueEnum};
 use headwater_model::SessionId;
@@ -61,6 +62,13 @@ enum Format {
     Markdown,
 }
 
+/// How the name of a file ends that an export has not finished.
+const UNFINISHED: &str = ".export";
+/// Letters and digits between the name of the export and that ending, which `tempfile` chooses.
+const MIDDLE_BYTES: usize = 6;
+/// Age from which an unfinished file without a lock is one that a killed export left.
+const UNFINISHED_AGE_MIN: Duration = Duration::from_secs(2);
+
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     if app.out.is_json() && args.output.is_none() {
         return Err(Failure::usage("with --json the export itself goes into a file: add --output"));
@@ -108,9 +116,11 @@ fn into_file(path: &Path, args: &Args, database: &ReadDatabase, app: &App) -> Re
         return Err(fail(io::Error::from(io::ErrorKind::AlreadyExists)));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
+    sweep(folder, &prefix).map_err(fail)?;
     let file: NamedTempFile =
-        Builder::new().prefix(&format!(".{name}.")).suffix(".export").tempfile_in(folder).map_err(fail)?;
+        Builder::new().prefix(&prefix).suffix(UNFINISHED).tempfile_in(folder).map_err(fail)?;
+    file.as_file().lock().map_err(fail)?;
     let watch = Watch::new(app.cancel.clone());
     let mut writer = BufWriter::with_capacity(256 * 1024, file.as_file());
     let written = export::run(database, &args.scope(), args.format(), &watch, &mut writer);
@@ -127,6 +137,29 @@ fn into_file(path: &Path, args: &Args, database: &ReadDatabase, app: &App) -> Re
     let named: Result<File, _> = if args.force { file.persist(path) } else { file.persist_noclobber(path) };
     named.map_err(|error| fail(error.error))?;
     Ok(totals)
+}
+
+/// Removes what killed exports to the same place left. Who still writes holds a lock on the file; one that is not yet a moment old may
+/// be about to take it.
+fn sweep(folder: &Path, prefix: &str) -> io::Result<()> {
+    for entry in folder.read_dir()? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let middle = name.to_str().and_then(|name| name.strip_prefix(prefix)?.strip_suffix(UNFINISHED));
+        let is_ours = middle.is_some_and(|middle| {
+            middle.len() == MIDDLE_BYTES && middle.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        });
+        if !is_ours || !entry.file_type()?.is_file() {
+            continue;
+        }
+        // One that cannot be opened is another user's, and stays.
+        let Ok(file) = File::open(entry.path()) else { continue };
+        let is_settled = file.metadata()?.modified()?.elapsed().is_ok_and(|age| age >= UNFINISHED_AGE_MIN);
+        if is_settled && file.try_lock().is_ok() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn of_file(path: &Path, error: &io::Error) -> Failure {

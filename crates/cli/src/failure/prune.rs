@@ -1,10 +1,11 @@
 //! Prunes that are refused or fail.
 
+use headwater_upkeep::OpenErrorKind;
 use headwater_upkeep::lock::LockError;
 use headwater_upkeep::prune::{Blocked, PruneError, PruneErrorKind};
 use headwater_wire::code::{BlockedReason, RetryAdvice};
 
-use super::{Failure, WAIT_HINT, archive, plan, state};
+use super::{DAMAGED_HINT, Failure, WAIT_HINT, archive, plan, state};
 use crate::status::Status;
 
 impl From<Blocked> for Failure {
@@ -38,6 +39,8 @@ impl From<PruneError> for Failure {
                 "damaged-receipt",
                 "a receipt in the database was changed by another program",
             ),
+            PruneErrorKind::Sqlite(error) if OpenErrorKind::is_damage(error) => DAMAGED,
+            PruneErrorKind::Sqlite(error) if OpenErrorKind::is_no_room(error) => NO_ROOM,
             PruneErrorKind::Sqlite(_) => (Status::Other, "sqlite", REPEAT),
             // Required because the enum may grow in another release of the library.
             _ => (Status::Other, "other", REPEAT),
@@ -48,6 +51,13 @@ impl From<PruneError> for Failure {
 
 const REPEAT: &str = "repeat the same command: it finds out what was done and removes nothing twice";
 
+const DAMAGED: (Status, &str, &str) = (Status::Damaged, "damaged", DAMAGED_HINT);
+const NO_ROOM: (Status, &str, &str) = (
+    Status::Other,
+    "no-room",
+    "make room on the disk of the database, or raise the limit on file sizes, and run the same command again; what was done so far stays done",
+);
+
 pub(super) fn lock(error: &LockError) -> (Status, &'static str, &'static str) {
     match error {
         LockError::Busy => (Status::Blocked, "busy", WAIT_HINT),
@@ -57,6 +67,8 @@ pub(super) fn lock(error: &LockError) -> (Status, &'static str, &'static str) {
             "a reader holds the write-ahead log; `headwater locate` names it; what was done so far stays done",
         ),
         LockError::NotDurable(_) => (Status::Other, "not-durable", REPEAT),
+        LockError::Sqlite(error) if OpenErrorKind::is_damage(error) => DAMAGED,
+        LockError::Sqlite(error) if OpenErrorKind::is_no_room(error) => NO_ROOM,
         LockError::Sqlite(_) => (Status::Other, "sqlite", REPEAT),
         // Required because the enum may grow in another release of the library.
         _ => (Status::Other, "other", REPEAT),

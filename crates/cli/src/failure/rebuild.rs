@@ -1,5 +1,8 @@
 //! Rebuilds, vacuums, backups and restores that did not happen.
 
+use std::io;
+
+use headwater_upkeep::OpenErrorKind;
 use headwater_upkeep::rebuild::{RebuildError, RebuildErrorKind};
 
 use super::{CANCELLED_HINT, DAMAGED_HINT, Failure, open, plan};
@@ -14,6 +17,17 @@ impl From<RebuildError> for Failure {
 
 const IN_PLACE: &str =
     "run it again with --in-place, which needs more disk and a log of the size of the new file";
+
+const NO_ROOM: (Status, &str, &str) = (
+    Status::Other,
+    "no-room",
+    "make room on that disk, or raise the limit on file sizes (`ulimit -f`); nothing was changed",
+);
+
+fn is_no_room(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
 
 fn explain(kind: &RebuildErrorKind) -> (Status, &'static str, &'static str) {
     match kind {
@@ -74,6 +88,8 @@ fn explain(kind: &RebuildErrorKind) -> (Status, &'static str, &'static str) {
             "nothing is lost; the next program that opens the database merges the log",
         ),
         RebuildErrorKind::Exists(_) => (Status::Blocked, "exists", "name another file; nothing was changed"),
+        RebuildErrorKind::Io { source, .. } if is_no_room(source) => NO_ROOM,
+        RebuildErrorKind::Sqlite { source, .. } if OpenErrorKind::is_no_room(source) => NO_ROOM,
         RebuildErrorKind::Io { .. } => (Status::Other, "io", "nothing was changed"),
         RebuildErrorKind::Sqlite { .. } => (Status::Other, "sqlite", "nothing was changed"),
         // Required because the enum may grow in another release of the library.
@@ -99,7 +115,9 @@ mod tests {
             (RebuildErrorKind::NetworkFileSystem { file_system: "nfs" }, 5),
             (RebuildErrorKind::NoRoom { needed_bytes: 2, free_bytes: 1 }, 1),
             (RebuildErrorKind::Cancelled, 1),
-            (RebuildErrorKind::Open(headwater_upkeep::OpenErrorKind::Empty), 5),
+            (RebuildErrorKind::Open(OpenErrorKind::NeedsRecovery), 3),
+            (RebuildErrorKind::Io { doing: "writing", source: io::ErrorKind::FileTooLarge.into() }, 1),
+            (RebuildErrorKind::Open(OpenErrorKind::Empty), 5),
         ] {
             let failure = Failure::from(RebuildError { path: "/d\x1b".into(), kind });
             assert_eq!(failure.status.code(), status, "{}", failure.code);

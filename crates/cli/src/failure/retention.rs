@@ -1,8 +1,9 @@
 //! Retention policies that cannot be used or carried out.
 
+use headwater_upkeep::OpenErrorKind;
 use headwater_upkeep::retention::{PolicyError, PolicyErrorKind, RetentionError};
 
-use super::Failure;
+use super::{DAMAGED_HINT, Failure};
 use crate::status::Status;
 
 impl From<PolicyError> for Failure {
@@ -10,6 +11,8 @@ impl From<PolicyError> for Failure {
         let status = match error.kind {
             PolicyErrorKind::Io(_) => Status::Other,
             PolicyErrorKind::Syntax(_)
+            | PolicyErrorKind::NotAFile
+            | PolicyErrorKind::TooLong
             | PolicyErrorKind::Age
             | PolicyErrorKind::Size
             | PolicyErrorKind::Class(_)
@@ -30,6 +33,9 @@ impl From<RetentionError> for Failure {
             RetentionError::Prune(error) => error.into(),
             RetentionError::State(error) => error.into(),
             RetentionError::Policy(_) => Self::new(Status::Usage, "policy", error).with_hint(POLICY_HINT),
+            RetentionError::Sqlite(ref found) if OpenErrorKind::is_damage(found) => {
+                Self::new(Status::Damaged, "damaged", error).with_hint(DAMAGED_HINT)
+            }
             RetentionError::Sqlite(_) => {
                 Self::new(Status::Other, "sqlite", error).with_hint("nothing was changed")
             }

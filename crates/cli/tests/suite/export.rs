@@ -68,3 +68,31 @@ fn what_cannot_be_exported_leaves_no_file() {
         assert_eq!(Contents::of(home.path()), before, "{arguments:?}");
     }
 }
+
+#[test]
+fn what_a_killed_export_left_goes_with_the_next_one_to_the_same_place() {
+    let home = tempfile::tempdir().unwrap();
+    scene::database(home.path());
+    let old = std::time::UNIX_EPOCH + std::time::Duration::from_hours(1);
+    let leave = |name: &str| {
+        let file = fs::File::create(home.path().join(name)).unwrap();
+        file.set_modified(old).unwrap();
+        file
+    };
+    for name in [".out.jsonl.aB3dE6.export", ".out.jsonl.my-backup.export", ".other.aB3dE6.export"] {
+        leave(name);
+    }
+    let writing = leave(".out.jsonl.zzzzzz.export");
+    writing.lock().unwrap();
+    let arguments = ["export", "ses_a", "--output", "out.jsonl", "--db", "opencode.db"];
+    run(home.path(), arguments).expect_status(0);
+    let mut left: Vec<_> = fs::read_dir(home.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains("export") || name.contains("jsonl"))
+        .collect();
+    left.sort();
+    let wanted =
+        [".other.aB3dE6.export", ".out.jsonl.my-backup.export", ".out.jsonl.zzzzzz.export", "out.jsonl"];
+    assert_eq!(left, wanted);
+}

@@ -1,5 +1,6 @@
 //! `headwater preview`.
 
+use headwater_testkit::fixture::Fixture;
 use insta::assert_json_snapshot;
 use serde_json::json;
 
@@ -29,6 +30,7 @@ fn what_makes_no_sense_is_refused_as_usage() {
         (&["--class", "unknown"][..], "usage"),
         (&[], "usage"),
         (&["--class", "events", "--session", "ses_none"], "unknown-session"),
+        (&["--class", "events", "--pin", "ses_none"], "unknown-session"),
         (&["--class", "events", "--project", "none"], "unknown-project"),
         (&["--class", "events", "--older-than", "0d"], "usage"),
         (&["--class", "events", "--older-than", "999999999999y"], "usage"),
@@ -44,6 +46,30 @@ fn what_makes_no_sense_is_refused_as_usage() {
     ] {
         let refused = preview(arguments).expect_status(2);
         assert_eq!(refused.json()["error"]["code"], code, "{arguments:?}");
+    }
+}
+
+#[test]
+fn an_index_that_names_a_row_which_is_gone_is_damage() {
+    let home = tempfile::tempdir().unwrap();
+    let path = scene::database(home.path());
+    let db = Fixture::reopen(&path);
+    db.sql(
+        "PRAGMA writable_schema = ON;
+         CREATE TEMP TABLE hidden AS SELECT rowid AS place, * FROM main.sqlite_schema WHERE type = 'index' AND tbl_name = 'event' AND sql IS NOT NULL;
+         DELETE FROM main.sqlite_schema WHERE rowid IN (SELECT place FROM hidden);
+         PRAGMA writable_schema = RESET;
+         DELETE FROM event;
+         PRAGMA writable_schema = ON;
+         INSERT INTO main.sqlite_schema SELECT type, name, tbl_name, rootpage, sql FROM hidden;",
+    );
+    db.close();
+    let before = Contents::of(home.path());
+    for verb in [&["preview"][..], &["prune", "--yes"], &["rebuild", "--yes"]] {
+        let arguments = ["--class", "superseded-events", "--json", "--db", "opencode.db"];
+        let refused = run(home.path(), verb.iter().chain(&arguments)).expect_status(5);
+        assert_eq!(refused.json_lines().last().unwrap()["error"]["code"], "damaged", "{verb:?}");
+        assert_eq!(Contents::of(home.path()), before, "{verb:?}");
     }
 }
 

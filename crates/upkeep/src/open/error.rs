@@ -179,6 +179,13 @@ impl OpenErrorKind {
         })
     }
 
+    /// Whether SQLite's error says that a file cannot grow: the disk or a quota is full, or a limit on the size of files is reached, which
+    /// SQLite reports as a write that failed.
+    pub fn is_no_room(error: &rusqlite::Error) -> bool {
+        let extended = error.sqlite_error().map_or(0, |found| found.extended_code);
+        error.sqlite_error_code() == Some(ErrorCode::DiskFull) || extended == ffi::SQLITE_IOERR_WRITE
+    }
+
     /// Whether SQLite's error says that the content of the file is broken, not that an access failed.
     pub fn is_damage(error: &rusqlite::Error) -> bool {
         matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))

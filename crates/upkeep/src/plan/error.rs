@@ -55,17 +55,48 @@ impl From<PlanErrorKind> for PlanError {
 
 impl From<rusqlite::Error> for PlanError {
     fn from(error: rusqlite::Error) -> Self {
+        // Rows are looked up by what an index of the same state names: what is not there then is missing.
+        if is_missing_row(&error) || crate::OpenErrorKind::is_damage(&error) {
+            return Self { kind: PlanErrorKind::Damaged };
+        }
         let kind = match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => PlanErrorKind::Busy,
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => PlanErrorKind::Damaged,
             _ => PlanErrorKind::Sqlite(error),
         };
         Self { kind }
     }
 }
 
+/// Whether a row was looked up by its rowid and is not there, through a statement or through a handle on its value.
+fn is_missing_row(error: &rusqlite::Error) -> bool {
+    if let rusqlite::Error::SqliteFailure(_, Some(message)) = error {
+        return message.starts_with("no such rowid");
+    }
+    matches!(error, rusqlite::Error::QueryReturnedNoRows)
+}
+
 impl From<crate::OpenError> for PlanError {
     fn from(error: crate::OpenError) -> Self {
         Self { kind: PlanErrorKind::Open(error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_only_an_index_has_is_damage() {
+        let connection = crate::fixture::connect(std::path::Path::new(":memory:"));
+        connection.execute_batch("CREATE TABLE t (data)").unwrap();
+        let handle = connection.blob_open("main", "t", "data", 7, true).map(drop).unwrap_err();
+        let statement =
+            connection.query_row("SELECT data FROM t WHERE rowid = 7", [], |_| Ok(())).unwrap_err();
+        for error in [handle, statement] {
+            let text = error.to_string();
+            assert!(matches!(PlanError::from(error).kind, PlanErrorKind::Damaged), "{text}");
+        }
+        let other = connection.execute_batch("SELECT nothing").unwrap_err();
+        assert!(matches!(PlanError::from(other).kind, PlanErrorKind::Sqlite(_)));
     }
 }

@@ -47,6 +47,15 @@ pub(crate) fn resolve(roster: &Roster, forest: &Forest, selection: &Selection) -
     Ok(scope)
 }
 
+/// A pin that names nothing is a slip of the hand, and what it was to keep would go. Only asked when a plan is made: a session may be
+/// gone when the plan is carried out.
+pub(super) fn ensure_pins_known(roster: &Roster, selection: &Selection) -> Result<(), PlanError> {
+    match selection.pins.iter().find(|id| roster.position(id.as_str()).is_none()) {
+        Some(id) => Err(PlanErrorKind::UnknownSession(id.to_string()).into()),
+        None => Ok(()),
+    }
+}
+
 struct Resolving<'a> {
     roster: &'a Roster,
     forest: &'a Forest,

@@ -78,6 +78,11 @@ fn what_does_not_exist_is_an_error() {
     let failing = |selection: &Selection| {
         compute(&sample.db, &sample.schema(), selection, &Unobserved).unwrap_err().kind
     };
+    let pinning = |id| Selection { pins: vec![SessionId::new(id).unwrap()], ..select(&[Class::Events]) };
+    assert!(matches!(failing(&pinning("ses_none")), PlanErrorKind::UnknownSession(id) if id == "ses_none"));
+    for id in ["ses_a", "ses_gone"] {
+        compute(&sample.db, &sample.schema(), &pinning(id), &Unobserved).unwrap();
+    }
     for id in ["ses_none", "ses_gone"] {
         let selection = Selection { sessions: vec![SessionId::new(id).unwrap()], ..select(&[Class::Events]) };
         assert!(matches!(failing(&selection), PlanErrorKind::UnknownSession(unknown) if unknown == id));

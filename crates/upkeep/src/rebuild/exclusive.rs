@@ -135,9 +135,7 @@ impl ExclusiveDatabase {
             ));
         }
         if is_hot_journal(&self.file) {
-            return Err(RebuildErrorKind::Unsupported(
-                "an unfinished rollback journal is beside the database".into(),
-            ));
+            return Err(RebuildErrorKind::Open(OpenErrorKind::NeedsRecovery));
         }
         Ok(())
     }

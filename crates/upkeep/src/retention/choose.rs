@@ -96,7 +96,8 @@ fn selection(
 ) -> Option<Selection> {
     let base = Selection {
         projects: policy.projects.clone(),
-        pins: policy.pins.clone(),
+        // A policy stays when a session that it pins goes.
+        pins: policy.pins.iter().filter(|pin| roster.position(pin.as_str()).is_some()).cloned().collect(),
         archived: policy.archived,
         ..Selection::new(policy.classes, now)
     };

@@ -1,5 +1,7 @@
 //! The policy file, `retention.toml`.
 
+use std::fs::File as FileHandle;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -14,6 +16,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::state::hex;
+
+/// Longest policy that is read: room for many thousand pins.
+pub(super) const POLICY_BYTES_MAX: u64 = 1 << 20;
 
 /// Why a policy cannot be used. Nothing is removed by a policy that is not understood whole.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +40,13 @@ pub enum PolicyErrorKind {
     Syntax(Box<figment::Error>),
     /// The file cannot be read.
     #[error("{0}")]
-    Io(std::io::Error),
+    Io(io::Error),
+    /// A folder, pipe or device: reading it may not end.
+    #[error("is no file")]
+    NotAFile,
+    /// Longer than any policy.
+    #[error("is longer than a mebibyte")]
+    TooLong,
     /// An age is not a number and a unit, or not longer than zero, or longer than time.
     #[error("older_than is not an age such as \"30d\"")]
     Age,
@@ -117,10 +128,9 @@ impl Policy {
     /// [`PolicyError`] where the file cannot be read, or is not understood whole.
     pub fn load(path: &Path) -> Result<Self, PolicyError> {
         let fail = |kind| PolicyError { path: path.to_owned(), kind };
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(fail(PolicyErrorKind::Io(error))),
+        let text = match read(path) {
+            Err(PolicyErrorKind::Io(error)) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            text => text.map_err(fail)?,
         };
         Self::parse(&text).map_err(fail)
     }
@@ -160,6 +170,17 @@ impl Policy {
     pub fn digest(&self) -> &str {
         &self.digest
     }
+}
+
+/// The text of a file of ordinary length. Whether it is one is asked first: to open a pipe waits for its writer.
+fn read(path: &Path) -> Result<String, PolicyErrorKind> {
+    if !path.metadata().map_err(PolicyErrorKind::Io)?.is_file() {
+        return Err(PolicyErrorKind::NotAFile);
+    }
+    let mut text = String::new();
+    let file = FileHandle::open(path).map_err(PolicyErrorKind::Io)?;
+    file.take(POLICY_BYTES_MAX + 1).read_to_string(&mut text).map_err(PolicyErrorKind::Io)?;
+    if text.len() as u64 > POLICY_BYTES_MAX { Err(PolicyErrorKind::TooLong) } else { Ok(text) }
 }
 
 fn size(text: &str) -> Result<ByteCount, PolicyErrorKind> {

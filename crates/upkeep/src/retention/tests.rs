@@ -200,3 +200,25 @@ fn a_tree_that_is_used_meanwhile_stays() {
     drop(database);
     assert_eq!(left(&path), "ses_10,ses_20,ses_40");
 }
+
+#[test]
+fn a_policy_is_a_file_of_bounded_length() {
+    const LONGEST: usize = 1 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |path: &Path| Policy::load(path).unwrap_err().kind;
+    assert!(matches!(refused(Path::new("/dev/zero")), PolicyErrorKind::NotAFile));
+    assert!(matches!(refused(folder.path()), PolicyErrorKind::NotAFile));
+    let long = format!("# {}", "x".repeat(LONGEST));
+    assert!(matches!(policy(folder.path(), &long).unwrap_err().kind, PolicyErrorKind::TooLong));
+    policy(folder.path(), &long[..LONGEST]).unwrap();
+}
+
+#[test]
+fn a_pin_of_a_session_that_is_gone_is_no_obstacle() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = sessions(folder.path());
+    let text =
+        "enabled = true\nolder_than = \"15d\"\nclasses = [\"sessions\"]\npins = [\"ses_40\", \"ses_gone\"]";
+    let plan = planned(&path, &policy(folder.path(), text).unwrap());
+    assert!(!plan.plan.totals.is_empty());
+}

@@ -112,7 +112,7 @@ fn a_selection_reaches_only_what_it_names() {
             Selection { used_before: Some(UnixMillis::new(NOW - 14 * DAY_MS)), ..base() },
             &["p_ses_b", "p_ses_c"],
         ),
-        ("pinned", Selection { pins: vec![id("ses_a"), id("ses_none")], ..base() }, &["p_ses_b", "p_ses_c"]),
+        ("pinned", Selection { pins: vec![id("ses_a")], ..base() }, &["p_ses_b", "p_ses_c"]),
         ("keep last", Selection { keep_last: Some(1), ..base() }, &["p_ses_b"]),
     ];
     for (name, selection, expected) in table {
