@@ -170,7 +170,7 @@ impl Rebuild<'_> {
         sync(locked, &new)?;
         phases.sync = meter.lap();
         self.reached(Step::Synced)?;
-        verify::verify(source, new.path(), &mut tables)?;
+        verify::verify(source, new.path(), &mut tables, self.observer)?;
         phases.verify = meter.lap();
         self.reached(Step::Verified)?;
         let bytes_before = forecast.bytes_before;

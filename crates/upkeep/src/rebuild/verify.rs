@@ -5,8 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
+use crate::observer::Observer;
 use crate::rebuild::connect;
 use crate::rebuild::copy::CopiedTable;
 use crate::rebuild::encoded::{Digest, Digester, encode};
@@ -14,27 +15,43 @@ use crate::rebuild::error::{Doing, RebuildErrorKind};
 use crate::rebuild::rewrite::Verbatim;
 use crate::rebuild::rows::{Cell, RowSink, Survivors, TableReader};
 use crate::rebuild::shape::{TableShape, quoted};
+use crate::rebuild::watch::stoppable;
 
 /// Settings that must be the same in both files.
 const SETTINGS: [&str; 5] = ["page_size", "auto_vacuum", "application_id", "user_version", "encoding"];
 
-/// Compares the file at `new_path` with what was copied from `source`, and checks it by itself. The work on the new file is split over two threads.
+/// Compares the file at `new_path` with what was copied from `source`, and checks it by itself. The work on the new file is split over two
+/// threads. It reads everything once more, so the caller may stop it at any time.
 pub(crate) fn verify(
     source: &Connection,
     new_path: &Path,
     tables: &mut [CopiedTable],
+    observer: &dyn Observer,
 ) -> Result<(), RebuildErrorKind> {
-    let expected = compare(source, new_path, tables).map_err(|kind| blame(source, kind))?;
+    let open = || connect::resting(new_path).doing("opening the new file");
+    let new = [open()?, open()?, open()?];
+    let interrupts = [source, &new[0], &new[1], &new[2]].map(Connection::get_interrupt_handle);
+    let expected = stoppable(observer, &interrupts, || {
+        compare(source, new, tables, observer).map_err(|kind| blame(source, kind))
+    })?;
     for (table, digest) in tables.iter_mut().zip(expected) {
         table.digest = Some(digest);
     }
     Ok(())
 }
 
-/// What a damaged source made of the new file is no fault of the rebuild.
+/// What a damaged source made of the new file is no fault of the rebuild. A source that cannot be checked is not said to be damaged.
 fn blame(source: &Connection, kind: RebuildErrorKind) -> RebuildErrorKind {
     let is_fault = matches!(kind, RebuildErrorKind::Verification(_));
-    if is_fault && !is_intact(source).unwrap_or(false) { RebuildErrorKind::Damaged } else { kind }
+    if is_fault && is_damaged(source) { RebuildErrorKind::Damaged } else { kind }
+}
+
+/// Whether SQLite says that the file is damaged, as the answer of its check or as the error that ends it.
+fn is_damaged(db: &Connection) -> bool {
+    match is_intact(db).doing("checking the database") {
+        Ok(is_intact) => !is_intact,
+        Err(kind) => matches!(kind, RebuildErrorKind::Damaged),
+    }
 }
 
 /// Whether SQLite finds nothing wrong in the whole file.
@@ -43,18 +60,20 @@ pub(crate) fn is_intact(db: &Connection) -> rusqlite::Result<bool> {
     Ok(answer == "ok")
 }
 
-/// The digests that both files have.
+/// The digests that both files have. Each of the three jobs has a connection to the new file of its own.
 fn compare(
     source: &Connection,
-    new_path: &Path,
+    [new, first_new, second_new]: [Connection; 3],
     tables: &[CopiedTable],
+    observer: &dyn Observer,
 ) -> Result<Vec<Digest>, RebuildErrorKind> {
-    let queue =
-        Queue { new_path, tables, next: AtomicUsize::new(0), digests: Mutex::new(vec![None; tables.len()]) };
+    let digests = Mutex::new(vec![None; tables.len()]);
+    let queue = Queue { tables, observer, next: AtomicUsize::new(0), digests };
     thread::scope(|scope| {
-        let second = scope.spawn(|| queue.work());
-        let expected = expect(source, new_path, tables);
-        let first = queue.work();
+        let work = &queue;
+        let second = scope.spawn(move || work.work(&second_new));
+        let expected = expect(source, &new, tables, observer);
+        let first = queue.work(&first_new);
         let second = second.join().unwrap_or(Err(failed("a verifying thread died")));
         // A table that is missing also fails whoever reads it; the comparison says which.
         let expected = expected?;
@@ -69,6 +88,11 @@ fn compare(
     })
 }
 
+/// Between statements, where an interrupt reaches nothing.
+fn ensure_wanted(observer: &dyn Observer) -> Result<(), RebuildErrorKind> {
+    if observer.is_cancelled() { Err(RebuildErrorKind::Cancelled) } else { Ok(()) }
+}
+
 fn failed(what: impl Into<String>) -> RebuildErrorKind {
     RebuildErrorKind::Verification(what.into())
 }
@@ -76,14 +100,15 @@ fn failed(what: impl Into<String>) -> RebuildErrorKind {
 /// What the tables must hold, and everything that needs both files. Only one thread may use the connection that holds the lock.
 fn expect(
     source: &Connection,
-    new_path: &Path,
+    new: &Connection,
     tables: &[CopiedTable],
+    observer: &dyn Observer,
 ) -> Result<Vec<Digest>, RebuildErrorKind> {
-    let new = connect::resting(new_path).doing("opening the new file")?;
-    compare_schemas(source, &new)?;
+    compare_schemas(source, new)?;
     ensure_every_table(source, tables)?;
     let mut digests = Vec::with_capacity(tables.len());
     for table in tables {
+        ensure_wanted(observer)?;
         let digest = match table.digest {
             Some(digest) => digest,
             None => digest_of(source, &table.shape)?,
@@ -92,7 +117,8 @@ fn expect(
         digests.push(digest);
     }
     for table in tables {
-        ensure_keys_no_worse(source, &new, &table.shape.name)?;
+        ensure_wanted(observer)?;
+        ensure_keys_no_worse(source, new, &table.shape.name)?;
     }
     Ok(digests)
 }
@@ -173,19 +199,42 @@ fn ensure_keys_no_worse(source: &Connection, new: &Connection, table: &str) -> R
     let mut old = old_check.query_map([], violation).doing("checking references")?;
     loop {
         match next {
+            Err(error) if is_interrupt(&error) => return Err(error).doing("checking references"),
             // A key that cannot be checked at all (its parent lacks the index) could not be checked before either.
-            Err(_) if old.any(|entry| entry.is_err()) => return Ok(()),
-            Err(error) => return Err(error).doing("checking references"),
-            Ok(worse) if !old.any(|entry| entry.is_ok_and(|entry| entry == worse)) => {
-                return Err(failed(format!("rows of table {table} would lose what they refer to")));
+            Err(error) => {
+                let had_none = !has(&mut old, Result::is_err)?;
+                return if had_none { Err(error).doing("checking references") } else { Ok(()) };
             }
-            Ok(_) => {}
+            Ok(worse) => {
+                if !has(&mut old, |entry| entry.as_ref().is_ok_and(|entry| *entry == worse))? {
+                    return Err(failed(format!("rows of table {table} would lose what they refer to")));
+                }
+            }
         }
         next = match found.next() {
             Some(entry) => entry,
             None => return Ok(()),
         };
     }
+}
+
+/// Whether one of the next entries is as wanted. An interrupt is no answer.
+fn has(
+    entries: &mut impl Iterator<Item = rusqlite::Result<Violation>>,
+    is_wanted: impl Fn(&rusqlite::Result<Violation>) -> bool,
+) -> Result<bool, RebuildErrorKind> {
+    for entry in entries {
+        match entry {
+            Err(error) if is_interrupt(&error) => return Err(error).doing("checking references"),
+            entry if is_wanted(&entry) => return Ok(true),
+            _ => {}
+        }
+    }
+    Ok(false)
+}
+
+fn is_interrupt(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted)
 }
 
 fn violation(row: &rusqlite::Row<'_>) -> rusqlite::Result<Violation> {
@@ -223,26 +272,26 @@ impl RowSink for DigestSink {
 
 /// What is to be done with the new file alone: for each table its digest, then its integrity; then the schema's.
 struct Queue<'a> {
-    new_path: &'a Path,
     tables: &'a [CopiedTable],
+    observer: &'a dyn Observer,
     next: AtomicUsize,
     digests: Mutex<Vec<Option<Digest>>>,
 }
 
 impl Queue<'_> {
-    fn work(&self) -> Result<(), RebuildErrorKind> {
-        let new = connect::resting(self.new_path).doing("opening the new file")?;
+    fn work(&self, new: &Connection) -> Result<(), RebuildErrorKind> {
         let tables = self.tables.len();
         loop {
+            ensure_wanted(self.observer)?;
             let task = self.next.fetch_add(1, Ordering::Relaxed);
             if task < tables {
-                let digest = digest_of(&new, &self.tables[task].shape)?;
+                let digest = digest_of(new, &self.tables[task].shape)?;
                 let mut digests = self.digests.lock().map_err(|_| failed("a verifying thread died"))?;
                 digests[task] = Some(digest);
             } else if task < 2 * tables {
-                ensure_integrity(&new, &self.tables[task - tables].shape.name)?;
+                ensure_integrity(new, &self.tables[task - tables].shape.name)?;
             } else if task == 2 * tables {
-                ensure_integrity(&new, "sqlite_schema")?;
+                ensure_integrity(new, "sqlite_schema")?;
             } else {
                 return Ok(());
             }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rusqlite::InterruptHandle;
+use rusqlite::{ErrorCode, InterruptHandle};
 
 use crate::observer::{Observer, Progress, Unit};
 use crate::os::start_write_back;
@@ -74,17 +74,21 @@ impl Watch<'_> {
 }
 
 /// Does `work`, and interrupts the connections behind `interrupts` while the caller wants to stop. What ended all the same has ended.
+///
+/// What an interrupted statement ran inside itself (a pragma read as a table) fails with the general code, not with that of an interrupt.
 pub(crate) fn stoppable<T>(
     observer: &dyn Observer,
     interrupts: &[InterruptHandle],
     work: impl FnOnce() -> Result<T, RebuildErrorKind>,
 ) -> Result<T, RebuildErrorKind> {
     let done = AtomicBool::new(false);
-    thread::scope(|scope| {
+    let was_interrupted = AtomicBool::new(false);
+    let result = thread::scope(|scope| {
         let watcher = scope.spawn(|| {
             while !done.load(Ordering::Acquire) {
                 // Again and again: a call between two statements is forgotten.
                 if observer.is_cancelled() {
+                    was_interrupted.store(true, Ordering::Release);
                     interrupts.iter().for_each(InterruptHandle::interrupt);
                 }
                 thread::park_timeout(LOOK_EVERY);
@@ -94,5 +98,14 @@ pub(crate) fn stoppable<T>(
         done.store(true, Ordering::Release);
         watcher.thread().unpark();
         result
-    })
+    });
+    match result {
+        Err(RebuildErrorKind::Sqlite { source, .. })
+            if was_interrupted.load(Ordering::Acquire)
+                && source.sqlite_error_code() == Some(ErrorCode::Unknown) =>
+        {
+            Err(RebuildErrorKind::Cancelled)
+        }
+        result => result,
+    }
 }

@@ -392,3 +392,43 @@ fn a_caller_may_stop_at_any_step_before_the_lease() {
         assert_eq!(sample.names(), ["opencode.db"]);
     }
 }
+
+/// Asks to stop once the rebuild has gone on from a step, and remembers whether the next one was reached.
+struct CancellingAfter {
+    step: Step,
+    next: Step,
+    /// How often it was asked since the step; the rebuild itself asks once.
+    asked: Mutex<Option<u32>>,
+    went_on: Mutex<bool>,
+}
+
+impl Observer for CancellingAfter {
+    fn reached(&self, step: &'static str) {
+        if step == self.step.name() {
+            *self.asked.lock().unwrap() = Some(0);
+        }
+        if step == self.next.name() {
+            *self.went_on.lock().unwrap() = true;
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        let mut asked = self.asked.lock().unwrap();
+        let Some(times) = asked.as_mut() else { return false };
+        *times += 1;
+        *times > 1
+    }
+}
+
+#[test]
+fn a_caller_may_stop_while_the_new_file_is_verified() {
+    let sample = Sample::new();
+    let before = content(&sample.path);
+    let (asked, went_on) = (Mutex::new(None), Mutex::new(false));
+    let observer = CancellingAfter { step: Step::Synced, next: Step::Verified, asked, went_on };
+    let outcome = sample.rebuild_with(&RebuildOptions::default(), &observer);
+    assert!(matches!(outcome, Err(RebuildErrorKind::Cancelled)), "{outcome:?}");
+    assert!(!*observer.went_on.lock().unwrap(), "the verification went on to its end");
+    assert!(content(&sample.path) == before);
+    assert_eq!(sample.names(), ["opencode.db"]);
+}

@@ -133,7 +133,7 @@ fn a_table_that_the_copier_passes_over_is_noticed() {
     let db = new_file::open(new.path()).unwrap();
     new_file::finish_schema(&db, &shape::entries(&source).unwrap()).unwrap();
     db.close().unwrap();
-    let failed = verify::verify(&source, new.path(), &mut tables).unwrap_err();
+    let failed = verify::verify(&source, new.path(), &mut tables, &Unobserved).unwrap_err();
     assert!(
         matches!(&failed, RebuildErrorKind::Verification(what) if what.contains("table part was not copied")),
         "{failed}"
