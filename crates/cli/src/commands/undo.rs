@@ -66,10 +66,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     watch.end();
     let report = restored?;
     let status = if report.rows_restored == 0 { Status::Nothing } else { Status::Done };
-    if app.out.is_json() {
-        app.out.result(status, &report)?;
-    } else {
-        show(&report, &mut app.out)?;
+    match (app.out.is_json(), report.is_cancelled) {
+        // The error that follows is the last line.
+        (true, true) => app.out.item("report", &report)?,
+        (true, false) => app.out.result(status, &report)?,
+        (false, _) => show(&report, &mut app.out)?,
     }
     if report.is_cancelled {
         return Err(Failure::cancelled("the undo was stopped; what is restored stays restored"));

@@ -1,13 +1,16 @@
 //! What a signal does to a command under way.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use headwater_testkit::fixture::{Fixture, Layout, Session};
+use headwater_testkit::sqlite3::Shell;
 
 use crate::folder::Contents;
-use crate::program::{Run, path, run};
+use crate::program::{Run, command, path, run};
+use crate::scene;
 
 /// A database whose list of sessions is longer than a pipe holds: the program waits for the reader until the signal has come.
 fn many_sessions(home: &Path) {
@@ -64,6 +67,51 @@ fn the_first_signal_that_asks_to_end_stops_a_list_at_a_safe_point() {
         assert_eq!(last["error"]["code"], "cancelled", "{signal}");
         assert!(rest.lines().count() < 399, "{signal}: {} lines", rest.lines().count());
     }
+}
+
+/// Returns once the process has its handler of SIGINT.
+fn wait_for_handler(child: &mut Child) {
+    let path = format!("/proc/{}/status", child.id());
+    loop {
+        assert!(child.try_wait().unwrap().is_none(), "the program ended early");
+        let status = fs::read_to_string(&path).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim();
+        if u64::from_str_radix(caught, 16).unwrap() & 0b10 != 0 {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn an_undo_that_is_stopped_writes_one_line_that_ends_it() {
+    let home = tempfile::tempdir().unwrap();
+    let database = scene::database(home.path());
+    let prune = ["prune", "--class", "events", "--class", "technical", "--newest-turn"];
+    let archive = ["--archive", "removed.zst", "--yes", "--db", "opencode.db"];
+    run(home.path(), [&prune[..], &archive].concat()).expect_status(0);
+    // Nothing can be restored before the signal has come.
+    let mut other = Shell::open(&database);
+    other.run("BEGIN IMMEDIATE;");
+    let mut child = command(home.path())
+        .args(["undo", "--json"])
+        .args(archive)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_handler(&mut child);
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    assert_ne!(told.read_line(&mut line).unwrap(), 0, "nothing was told");
+    drop(other);
+    let ended: Run = child.wait_with_output().unwrap().into();
+    assert_eq!(ended.status, 1, "{ended:?}");
+    let lines = ended.json_lines();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(lines[0]["report"]["is_cancelled"], true);
+    assert_eq!(lines[1]["error"]["code"], "cancelled");
 }
 
 #[test]
