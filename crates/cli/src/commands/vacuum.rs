@@ -2,7 +2,7 @@
 
 use headwater_upkeep::ReadDatabase;
 use headwater_upkeep::plan::Plan;
-use headwater_upkeep::rebuild::{Forecast, RebuildError};
+use headwater_upkeep::rebuild::{Forecast, RebuildError, RebuildErrorKind};
 use headwater_upkeep::vacuum::{self, AutoVacuum, NothingFreed, VacuumOptions, VacuumReport};
 
 use crate::app::App;
@@ -40,6 +40,12 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Status, Failure> {
     } else {
         let (bytes, free) = (size(forecast.bytes_before), size(forecast.free_page_bytes));
         app.out.line(format_args!("file and log hold {bytes}, {free} of it free pages"))?;
+    }
+    // Nobody is asked about what would be refused after the answer.
+    if forecast.free_page_bytes.is_zero() && !args.force && !args.incremental {
+        let file_bytes = forecast.bytes_before.get();
+        let kind = RebuildErrorKind::NothingToGain { free_bytes: 0, planned_bytes: 0, file_bytes };
+        return Err(RebuildError { path, kind }.into());
     }
     confirm(app, args.confirm.yes, "Vacuum the database?")?;
     let options = VacuumOptions { force: args.force, incremental: args.incremental };

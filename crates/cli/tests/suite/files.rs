@@ -113,4 +113,6 @@ fn a_vacuum_measures_what_the_file_lost() {
         on(home.path(), &["vacuum", "--yes"]).expect_status(4).json()["error"]["code"],
         "nothing-to-gain"
     );
+    let unasked = on(home.path(), &["vacuum"]).expect_status(4).json();
+    assert_eq!(unasked["error"]["code"], "nothing-to-gain");
 }
