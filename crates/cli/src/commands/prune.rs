@@ -1,5 +1,6 @@
 //! `headwater prune`: removes what was shown, row by row, also while OpenCode runs.
 
+use std::fs;
 use std::path::PathBuf;
 
 use headwater_model::{ContentRevision, MessageId, SessionId};
@@ -22,6 +23,7 @@ use crate::progress::Watch;
 use crate::render::plan::{self as plan_view, PlanView};
 use crate::render::removal;
 use crate::render::size::size;
+use crate::render::text::printable;
 use crate::status::Status;
 
 use super::preview;
@@ -44,7 +46,8 @@ pub(crate) struct Args {
     /// The revision that `preview` showed. What is stored must still have it. Required with --yes.
     #[arg(long, value_name = "HEX", requires = "message")]
     revision: Option<ContentRevision>,
-    /// Write what is removed into this file first (zstd), so that `undo` can put it back.
+    /// Write what is removed into this file first (zstd), so that `undo` can put it back. An archive of this database that is there
+    /// already keeps what it holds and grows.
     #[arg(long, value_name = "FILE")]
     archive: Option<PathBuf>,
     #[command(flatten)]
@@ -69,6 +72,9 @@ fn classes(args: &Args, selection: &Selection, app: &mut App) -> Result<Status, 
         app.out.item("plan", &PlanView::from(&plan))?;
     } else {
         plan_view::show(&plan, &mut app.out)?;
+        if !plan_view::is_empty(&plan) {
+            show_archive(args, app)?;
+        }
     }
     let report = if plan_view::is_empty(&plan) {
         PruneReport::default()
@@ -153,6 +159,7 @@ fn of_message(
         preview::show(&preview, &mut app.out)?;
         let indexes: Vec<_> = request.indexes.as_slice().iter().map(u32::to_string).collect();
         app.out.line(format_args!("\nto be removed: {}", indexes.join(", ")))?;
+        show_archive(args, app)?;
         if request.revision != preview.revision {
             app.out.line("the message has another revision: only a repeated request is answered, anything else is refused")?;
         }
@@ -177,6 +184,15 @@ fn of_message(
             Ok(Status::Done)
         }
     }
+}
+
+/// Says where what is removed goes, and that an archive is continued.
+fn show_archive(args: &Args, app: &mut App) -> Result<(), Failure> {
+    let Some(path) = &args.archive else { return Ok(()) };
+    let is_there = fs::metadata(path).is_ok_and(|found| found.len() > 0);
+    let path = path.to_string_lossy();
+    let added = if is_there { "added to the archive" } else { "written into the new archive" };
+    app.out.line(format_args!("what is removed is first {added} {}", printable(&path)))
 }
 
 /// Opens what a prune works with, and gives it to `body`.

@@ -139,6 +139,17 @@ fn an_undo_puts_back_what_the_archive_holds() {
 }
 
 #[test]
+fn a_plan_says_whether_what_is_removed_is_added_to_an_archive() {
+    let place = Place::new();
+    let prune = |class| ["prune", "--class", class, "--newest-turn", "--archive", "removed.zst"];
+    let first = place.run(&prune("technical")).expect_status(2).stdout;
+    assert!(first.contains("first written into the new archive removed.zst"), "{first}");
+    place.run(&[&prune("technical")[..], &["--yes"]].concat()).expect_status(0);
+    let second = place.run(&prune("events")).expect_status(2).stdout;
+    assert!(second.contains("first added to the archive removed.zst"), "{second}");
+}
+
+#[test]
 fn a_rebuild_has_the_documented_shape_and_leaves_one_file() {
     let place = Place::new();
     let before = place.shown();
