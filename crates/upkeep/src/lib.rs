@@ -34,6 +34,7 @@ pub mod state;
 pub mod stats;
 mod survey;
 pub mod undo;
+mod units;
 pub mod vacuum;
 
 pub use locks::HeldLock;

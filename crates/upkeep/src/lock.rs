@@ -16,6 +16,7 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use serde::Serialize;
 
 use crate::WriteDatabase;
+use crate::units::iec;
 
 mod log;
 
@@ -31,7 +32,7 @@ pub enum LockError {
     #[error("another process holds the write lock")]
     Busy,
     /// The write-ahead log cannot be reused: a reader holds it. The log is never deleted or cut by hand.
-    #[error("not reclaimed: a reader holds the log ({log_bytes} bytes)")]
+    #[error("not reclaimed: a reader holds the log ({})", iec(.log_bytes.get()))]
     LogPinned {
         /// Size of the log file.
         log_bytes: ByteCount,

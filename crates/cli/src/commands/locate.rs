@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::render::size::size;
+use crate::render::size::{counted, size};
 use crate::render::table::{Column, Table};
 use crate::render::text::printable;
 use crate::render::time::local;
@@ -143,7 +143,8 @@ fn show_holders(found: &Holders, out: &mut Output) -> Result<(), Failure> {
     match found.coverage {
         Coverage::Complete => Ok(()),
         Coverage::Partial { hidden_processes } => {
-            out.line(format_args!("{hidden_processes} processes of other users could not be looked at"))
+            let hidden = counted(hidden_processes.into(), ["process", "processes"]);
+            out.line(format_args!("{hidden} of other users could not be looked at"))
         }
         Coverage::Unknown => out.line("this system does not tell which processes have a file open"),
     }

@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::progress::Watch;
 use crate::render::name::name;
 use crate::render::plan::{effect, freed};
-use crate::render::size::{count, share, size};
+use crate::render::size::{count, counted, share, size};
 use crate::render::table::{Column, Table};
 use crate::render::text::printable;
 use crate::render::time::age;
@@ -295,15 +295,15 @@ impl Page<'_> {
         let mut notes = Vec::new();
         if session_count.both > 0 {
             notes.push(format!(
-                "{} sessions stand in both layouts, {} of 1.x rows among them",
-                count(session_count.both),
+                "{} in both layouts, {} of 1.x rows among them",
+                counted(session_count.both, ["session stands", "sessions stand"]),
                 size(session_count.twice_stored_bytes)
             ));
         }
         if recoverable.sessions > 0 {
             notes.push(format!(
-                "{} sessions are known only by their events ({}): maybe the only copy, `headwater export` saves it",
-                count(recoverable.sessions),
+                "{} known only by their events ({}): maybe the only copy, `headwater export` saves it",
+                counted(recoverable.sessions, ["session is", "sessions are"]),
                 size(recoverable.bytes)
             ));
         }

@@ -30,6 +30,11 @@ pub(crate) fn count(number: u64) -> String {
     grouped
 }
 
+/// The number and what is counted, in the form that goes with it: `1 session`, `2 sessions`.
+pub(crate) fn counted(number: u64, [one, many]: [&str; 2]) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,6 +52,13 @@ mod tests {
         assert_eq!(share(all, all), "100.0 %");
         assert_eq!(share(ByteCount::new(1), ByteCount::new(3)), "33.3 %");
         assert_eq!(share(ByteCount::ZERO, ByteCount::ZERO), "");
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        for (number, text) in [(0, "0 locks"), (1, "1 lock"), (2000, "2,000 locks")] {
+            assert_eq!(counted(number, ["lock", "locks"]), text);
+        }
     }
 
     #[test]

@@ -105,7 +105,10 @@ fn a_log_that_a_reader_pins_is_reported_and_reclaimed_after_it_has_gone() {
     assert_eq!(rows, id, "the refused transaction has not begun");
 
     let error = reclaim_log(&writer, Duration::ZERO).unwrap_err();
-    assert_eq!(error.to_string(), format!("not reclaimed: a reader holds the log ({log_bytes} bytes)"));
+    assert_eq!(
+        error.to_string(),
+        format!("not reclaimed: a reader holds the log ({})", iec(log_bytes.get()))
+    );
     reader.execute_batch("COMMIT").unwrap();
     let reclaimed = reclaim_log(&writer, Duration::ZERO).unwrap();
     assert_eq!((reclaimed.log_bytes_before, reclaimed.log_bytes_after), (log_bytes, ByteCount::ZERO));

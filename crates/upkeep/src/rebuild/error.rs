@@ -8,6 +8,7 @@ use crate::OpenErrorKind;
 use crate::holders::Holder;
 use crate::os::LeaseRefused;
 use crate::plan::PlanError;
+use crate::units::iec;
 
 /// An offline rewrite that did not happen. Unless the kind says otherwise the database is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +71,8 @@ pub enum RebuildErrorKind {
     NoExchange,
     /// Too little would come free.
     #[error(
-        "nothing to gain: {free_bytes} bytes in free pages, {planned_bytes} bytes planned to go, of {file_bytes}"
+        "nothing to gain: {} in free pages, {} planned to go, of {}",
+        iec(*.free_bytes), iec(*.planned_bytes), iec(*.file_bytes)
     )]
     NothingToGain {
         /// Bytes of free pages.
@@ -81,7 +83,7 @@ pub enum RebuildErrorKind {
         file_bytes: u64,
     },
     /// The disk is too full.
-    #[error("{needed_bytes} bytes of free disk are needed, {free_bytes} are there")]
+    #[error("{} of free disk are needed, {} are there", iec(*.needed_bytes), iec(*.free_bytes))]
     NoRoom {
         /// Bytes needed beside the database.
         needed_bytes: u64,
@@ -191,5 +193,19 @@ impl<T> Doing<T> for rusqlite::Result<T> {
             Some(rusqlite::ErrorCode::OperationInterrupted) => RebuildErrorKind::Cancelled,
             _ => RebuildErrorKind::Sqlite { doing, source },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_have_binary_units() {
+        let gain =
+            RebuildErrorKind::NothingToGain { free_bytes: 0, planned_bytes: 1536, file_bytes: 5 << 30 };
+        assert_eq!(gain.to_string(), "nothing to gain: 0 B in free pages, 1.5 KiB planned to go, of 5.0 GiB");
+        let room = RebuildErrorKind::NoRoom { needed_bytes: 3 << 20, free_bytes: 17 };
+        assert_eq!(room.to_string(), "3.0 MiB of free disk are needed, 17 B are there");
     }
 }
