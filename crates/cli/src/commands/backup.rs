@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use headwater_upkeep::backup::{self, BackupOptions};
+use headwater_upkeep::rebuild::RebuildErrorKind;
 
 use crate::app::App;
 use crate::failure::Failure;
@@ -29,7 +30,17 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     let watch = Watch::new(app.cancel.clone());
     let done = backup::run(&path, &args.destination, BackupOptions { overwrite: args.force }, &watch);
     watch.end();
-    let report = done?;
+    let report = done.map_err(|error| {
+        let is_replaceable = !args.force
+            && args.destination.is_file()
+            && matches!(&error.kind, RebuildErrorKind::Exists(found) if *found == args.destination);
+        let failure = Failure::from(error);
+        if is_replaceable {
+            failure.with_hint("add --force to replace it, or name another file; nothing was changed")
+        } else {
+            failure
+        }
+    })?;
     if app.out.is_json() {
         app.out.result(Status::Done, &report)?;
         return Ok(Status::Done);

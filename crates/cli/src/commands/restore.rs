@@ -1,6 +1,7 @@
 //! `headwater restore`: a snapshot takes the database's place.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use headwater_model::ByteCount;
@@ -46,6 +47,7 @@ struct Planned<'a> {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     let path = app.database()?;
+    ensure_folder(&path)?;
     let opened = ReadDatabase::open(&args.from).and_then(ReadDatabase::finish);
     opened.map_err(|error| of_snapshot(error.into()))?;
     let bytes = |path: &Path| fs::metadata(path).ok().map(|found| ByteCount::new(found.len()));
@@ -77,6 +79,20 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
         show(&report, &mut app.out)?;
     }
     Ok(Status::Done)
+}
+
+/// The database may be gone, but not the folder that it is put into.
+fn ensure_folder(path: &Path) -> Result<(), Failure> {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
+    match fs::metadata(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let message = format_args!("the folder {} is missing", folder.display());
+            Err(Failure::new(Status::Other, "not-found", message)
+                .with_hint("make the folder, or name another file with --db; nothing was changed"))
+        }
+        // Whatever else is wrong with it is said where it is used.
+        _ => Ok(()),
+    }
 }
 
 /// What to do where the snapshot is at fault: the hints of a database speak of `--db`, and would have the database checked.

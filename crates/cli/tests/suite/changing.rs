@@ -139,6 +139,15 @@ fn an_undo_puts_back_what_the_archive_holds() {
 }
 
 #[test]
+fn a_session_that_is_not_there_is_no_fault_of_the_database() {
+    let place = Place::new();
+    for verb in ["prune", "preview"] {
+        let refused = place.run(&[verb, "--class", "technical", "--session", "ses_none"]).expect_status(2);
+        assert!(refused.stderr.contains("error: no session with the id ses_none"), "{}", refused.stderr);
+    }
+}
+
+#[test]
 fn a_plan_says_whether_what_is_removed_is_added_to_an_archive() {
     let place = Place::new();
     let prune = |class| ["prune", "--class", class, "--newest-turn", "--archive", "removed.zst"];

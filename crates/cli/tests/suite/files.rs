@@ -48,6 +48,8 @@ fn a_backup_of_a_database_in_use_is_one_file_with_the_same_sessions() {
     let before = fs::read(home.path().join("copy.db")).unwrap();
     let again = on(home.path(), &["backup", "copy.db"]).expect_status(3).json();
     assert_eq!(again["error"]["code"], "exists");
+    let hint = again["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains("--force"), "{hint}");
     assert!(fs::read(home.path().join("copy.db")).unwrap() == before);
     on(home.path(), &["backup", "copy.db", "--force"]).expect_status(0);
 }
@@ -89,6 +91,8 @@ fn a_restore_is_refused_while_somebody_has_the_database_open_and_from_what_is_no
     let hint = absent["error"]["hint"].as_str().unwrap();
     assert!(!hint.contains("--db") && hint.contains("backup"), "{hint}");
     on(home.path(), &["restore", "opencode.db", "--yes"]).expect_status(5);
+    let nowhere = run(home.path(), ["restore", "copy.db", "--yes", "--db", "none/x.db"]).expect_status(1);
+    assert!(nowhere.stderr.contains("the folder none is missing"), "{}", nowhere.stderr);
     assert!(fs::read(home.path().join("opencode.db")).unwrap() == before);
 }
 

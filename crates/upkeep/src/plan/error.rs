@@ -4,7 +4,7 @@ use rusqlite::ErrorCode;
 
 /// Why a database cannot be surveyed for a plan or for statistics. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot survey the database: {kind}")]
+#[error("{}{kind}", .kind.preface())]
 pub struct PlanError {
     /// What is in the way.
     #[source]
@@ -16,7 +16,7 @@ pub struct PlanError {
 #[non_exhaustive]
 pub enum PlanErrorKind {
     /// The selection names a session that has no row.
-    #[error("no session {0}")]
+    #[error("no session with the id {0}")]
     UnknownSession(String),
     /// The selection names a project without a session.
     #[error("no session of project {0}")]
@@ -45,6 +45,15 @@ pub enum PlanErrorKind {
     /// Any other error of SQLite.
     #[error("{0}")]
     Sqlite(rusqlite::Error),
+}
+
+impl PlanErrorKind {
+    /// Nothing is wrong with the database where the selection names what it does not have.
+    fn preface(&self) -> &'static str {
+        let is_of_selection =
+            matches!(self, Self::UnknownSession(_) | Self::UnknownProject(_) | Self::EverySession);
+        if is_of_selection { "" } else { "cannot survey the database: " }
+    }
 }
 
 impl From<PlanErrorKind> for PlanError {
