@@ -137,7 +137,7 @@ impl<'a> Fence<'a> {
     ///
     /// The answer is as old as the question: a server may have looked long before its answer comes, and what it does meanwhile is not in
     /// it. A first request to a directory takes OpenCode seconds on a busy machine, the next one does not; so the first is not the one
-    /// that counts, and where an answer took long all the same, everything is asked again, [`ASKS_MAX`] times at most.
+    /// that counts, and where an answer took long all the same, everything is asked again, three times at most.
     ///
     /// # Errors
     /// [`KeptReason::Executing`] where a server says so. No answer, or an answer that needs a password, says nothing.
