@@ -190,7 +190,7 @@ impl Fields<'_> {
     }
 }
 
-/// The first part of an [`OrderKey`](crate::OrderKey): the time of a record as text that is compared byte by byte, alike in Rust, SQLite,
+/// The first part of an [`OrderKey`](crate::conversation::OrderKey): the time of a record as text that is compared byte by byte, alike in Rust, SQLite,
 /// PostgreSQL and a client (C34). Kept as the database computes it: `YYYY-MM-DD HH:MM:SS.ffffff` wherever the stored text is a time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

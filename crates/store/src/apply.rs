@@ -1,6 +1,6 @@
 //! Making changes out of single rows, and describing them (C5): the same for every backend.
 //!
-//! A backend opens a transaction, hands its [`Rows`] to one of these functions, and commits or rolls back.
+//! A backend opens a transaction, hands its [`Rows`](crate::Rows) to one of these functions, and commits or rolls back.
 
 mod batch;
 mod message;
