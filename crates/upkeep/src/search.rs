@@ -232,6 +232,11 @@ impl Merge<'_> {
     ) -> Result<(), ReadError> {
         let mut handed = 0;
         let mut hand_over = |hit: Hit, totals: &mut SearchTotals| {
+            // Many hits may have been found before somebody had enough of them.
+            if observer.is_cancelled() {
+                totals.is_cancelled = true;
+                return ControlFlow::Break(());
+            }
             if limit.is_some_and(|limit| handed >= limit) {
                 totals.is_limited = true;
                 return ControlFlow::Break(());
