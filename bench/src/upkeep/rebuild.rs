@@ -12,7 +12,8 @@ use super::table::{Line, mib};
 use super::{Bench, peers};
 
 /// The usual procedure, with the selection in it.
-const BY_HAND: &str = include_str!("usual_procedure.sql");
+/// Begins with a line end, because the shell takes an argument that begins with a dash for an option.
+const BY_HAND: &str = concat!("\n", include_str!("usual_procedure.sql"));
 
 const CLASSES: [&str; 6] = ["--class", "superseded-events", "--class", "diffs", "--class", "technical"];
 
