@@ -33,6 +33,11 @@ impl Epoch {
         }
     }
 
+    /// The epoch that 128 random bits name, in hexadecimal digits.
+    pub fn from_bits(bits: [u8; 16]) -> Self {
+        Self(format!("{:032x}", u128::from_be_bytes(bits)).into())
+    }
+
     /// The epoch as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -65,6 +70,7 @@ mod tests {
     #[test]
     fn only_short_visible_text_is_an_epoch() {
         assert!(Epoch::new("01JD9Z0W7Q").is_ok());
+        assert!(Epoch::new(Epoch::from_bits([0xab; 16]).as_str()).is_ok());
         for bad in ["", " ", "a b", "a\n", "é", &"x".repeat(65)] {
             assert_eq!(Epoch::new(bad), Err(ParseEpochError), "{bad:?}");
         }

@@ -8,12 +8,12 @@ use headwater_model::conversation::{MessageRecord, SessionRecord, TurnRecord};
 use headwater_model::{Epoch, Revision, SessionId};
 use headwater_store::apply::{self, Failure};
 use headwater_store::{
-    Batch, ContentLimit, ConversationSource, ConversationWriter, NewSession, Page, PageLimit, PageQuery,
-    ReadError, ReadErrorKind, WriteError, Written,
+    Batch, ContentLimit, ConversationSource, ConversationWriter, Life, NewSession, Page, PageLimit,
+    PageQuery, ReadError, ReadErrorKind, WriteError, Written,
 };
 use tokio_postgres::{Config, Error, IsolationLevel, NoTls, Row};
 
-use crate::epoch::{IDENTITY, Life};
+use crate::epoch::{self, IDENTITY};
 use crate::failure::Failed;
 use crate::run_tx::{Task, run_tx};
 use crate::schema::{self, OpenError};
@@ -42,7 +42,7 @@ impl Default for PostgresOptions {
 #[derive(Debug)]
 pub struct PostgresStore {
     pool: Pool,
-    life: Life,
+    life: Life<String>,
     limit: ContentLimit,
 }
 
@@ -61,7 +61,7 @@ impl PostgresStore {
             .create_timeout(Some(options.wait))
             .build()?;
         schema::prepare(&pool).await?;
-        Ok(Self { pool, life: Life::begin()?, limit: options.content_limit })
+        Ok(Self { pool, life: Life::begin(None, epoch::random()?), limit: options.content_limit })
     }
 
     /// Reads in one transaction at one snapshot.
@@ -149,7 +149,9 @@ impl Read for Identity {
 impl ConversationSource for PostgresStore {
     async fn epoch(&self) -> Result<Epoch, ReadError> {
         let identity = self.read(Identity).await?;
-        self.life.epoch(identity).map_err(|error| ReadErrorKind::Unavailable(Box::new(error)).into())
+        self.life
+            .epoch(identity, epoch::random)
+            .map_err(|error| ReadErrorKind::Unavailable(Box::new(error)).into())
     }
 
     async fn session(&self, session: &SessionId) -> Result<Option<SessionRecord>, ReadError> {

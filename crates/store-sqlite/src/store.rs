@@ -6,11 +6,11 @@ use async_trait::async_trait;
 use headwater_model::conversation::{MessageRecord, SessionRecord, TurnRecord};
 use headwater_model::{Epoch, Revision, SessionId};
 use headwater_store::{
-    Batch, ConversationSource, ConversationWriter, NewSession, Page, PageLimit, PageQuery, ReadError,
+    Batch, ConversationSource, ConversationWriter, Life, NewSession, Page, PageLimit, PageQuery, ReadError,
     ReadErrorKind, WriteError, WriteErrorKind, Written,
 };
 
-use crate::epoch::Life;
+use crate::epoch::{self, Identity};
 use crate::options::SqliteOptions;
 use crate::readers::Readers;
 use crate::schema::{OpenError, OpenErrorKind, Upgrade};
@@ -22,7 +22,7 @@ use crate::{connection, failure, pages, rows, schema};
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
-    life: Life,
+    life: Life<Identity>,
     readers: Readers,
     writer: Writer,
     upgrade: Upgrade,
@@ -42,7 +42,7 @@ impl SqliteStore {
         let upgrade = schema::prepare(&mut db, path, &mut |_| Ok(()))?;
         Ok(Self {
             path: path.to_owned(),
-            life: Life::begin(path)?,
+            life: Life::begin(Some(epoch::identity(path)), epoch::random()?),
             readers: Readers::new(path.to_owned(), options),
             writer: Writer::start(db, options.content_limit)?,
             upgrade,
@@ -58,7 +58,8 @@ impl SqliteStore {
 #[async_trait]
 impl ConversationSource for SqliteStore {
     async fn epoch(&self) -> Result<Epoch, ReadError> {
-        self.life.epoch(&self.path).map_err(|error| ReadErrorKind::Unavailable(Box::new(error)).into())
+        let epoch = self.life.epoch(epoch::identity(&self.path), epoch::random);
+        epoch.map_err(|error| ReadErrorKind::Unavailable(Box::new(error)).into())
     }
 
     async fn session(&self, session: &SessionId) -> Result<Option<SessionRecord>, ReadError> {

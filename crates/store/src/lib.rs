@@ -14,6 +14,7 @@ pub mod apply;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod life;
 mod page;
 mod rows;
 pub mod rules;
@@ -23,6 +24,7 @@ mod write;
 mod writer;
 
 pub use error::{BadMutation, ReadError, ReadErrorKind, Retry, WriteError, WriteErrorKind};
+pub use life::Life;
 pub use page::{Page, PageLimit, PageLimitError, PageQuery, Sort};
 pub use rows::Rows;
 pub use source::ConversationSource;
