@@ -20,6 +20,9 @@ use crate::schema::{self, OpenError};
 use crate::transaction::InTransaction;
 use crate::{pages, rows};
 
+/// What PostgreSQL's views of its activity call the store's connections, where the address names nothing else.
+const APPLICATION: &str = "headwater";
+
 /// How a database is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct PostgresOptions {
@@ -52,7 +55,10 @@ impl PostgresStore {
     /// # Errors
     /// [`OpenError`]; nothing in the database has changed.
     pub async fn open(address: &str, options: PostgresOptions) -> Result<Self, OpenError> {
-        let config: Config = address.parse().map_err(OpenError::Options)?;
+        let mut config: Config = address.parse().map_err(OpenError::Options)?;
+        if config.get_application_name().is_none() {
+            config.application_name(APPLICATION);
+        }
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let pool = Pool::builder(Manager::from_config(config, NoTls, recycling))
             .runtime(Runtime::Tokio1)

@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use headwater_model::ByteCount;
 use headwater_store::ContentLimit;
-use headwater_store::conformance::{self, Fixture, laws};
+use headwater_store::conformance::{self, Fixture, GaveWay, LoggedStep, OtherProgram, laws};
 use headwater_store_sqlite::{SqliteOptions, SqliteStore};
 use proptest::prelude::*;
 use rusqlite::Connection;
@@ -46,6 +46,49 @@ impl Fixture for InFile {
 
     async fn count(&self, sql: &str) -> i64 {
         self.past().query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    async fn log_steps(&self) {
+        let log = "CREATE TABLE step_author (name TEXT); INSERT INTO step_author VALUES ('store');
+            CREATE TABLE steps (session TEXT, base INTEGER, revision INTEGER, author TEXT);
+            CREATE TRIGGER step_first AFTER INSERT ON conversation_session_revisions BEGIN
+                INSERT INTO steps SELECT NEW.session_id, 0, NEW.revision, name FROM step_author; END;
+            CREATE TRIGGER step_next AFTER UPDATE ON conversation_session_revisions BEGIN
+                INSERT INTO steps SELECT NEW.session_id, OLD.revision, NEW.revision, name FROM step_author; END;";
+        self.past().execute_batch(log).unwrap();
+    }
+
+    async fn steps(&self) -> Vec<LoggedStep> {
+        let db = self.past();
+        let sql = "SELECT session, base, revision, author = 'store' FROM steps ORDER BY rowid";
+        let mut statement = db.prepare(sql).unwrap();
+        let step = |row: &rusqlite::Row<'_>| {
+            let [session, base, revision, by_store] = [0, 1, 2, 3];
+            Ok(LoggedStep {
+                session: row.get(session)?,
+                base: row.get(base)?,
+                revision: row.get(revision)?,
+                by_store: row.get(by_store)?,
+            })
+        };
+        statement.query_map([], step).unwrap().collect::<Result<_, _>>().unwrap()
+    }
+
+    async fn connect(&self) -> Box<dyn OtherProgram> {
+        Box::new(Other(self.past()))
+    }
+}
+
+struct Other(Connection);
+
+#[async_trait]
+impl OtherProgram for Other {
+    async fn execute(&mut self, sql: &str) -> Result<(), GaveWay> {
+        let sign = |name: &str| format!("UPDATE step_author SET name = '{name}'");
+        let whole = format!("BEGIN IMMEDIATE; {}; {sql}; {}; COMMIT", sign("other"), sign("store"));
+        let Err(error) = self.0.execute_batch(&whole) else { return Ok(()) };
+        assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy), "{sql}: {error}");
+        Err(GaveWay)
     }
 }
 

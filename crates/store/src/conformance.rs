@@ -8,6 +8,7 @@ mod generate;
 pub mod laws;
 mod model;
 mod run;
+mod seed;
 mod view;
 
 use async_trait::async_trait;
@@ -18,6 +19,7 @@ use crate::{ConversationSource, ConversationWriter};
 pub use generate::{Step, steps};
 pub use model::Model;
 pub use run::run;
+pub use seed::Choices;
 
 /// A store under test. Its content limit is 12 bytes.
 #[async_trait]
@@ -35,6 +37,15 @@ pub trait Fixture: Send + Sync {
     /// The number that a query answers with.
     async fn count(&self, sql: &str) -> i64;
 
+    /// Has every step of a revision logged, with who made it, from now on.
+    async fn log_steps(&self);
+
+    /// The steps that were committed since, in the order in which they were made.
+    async fn steps(&self) -> Vec<LoggedStep>;
+
+    /// A connection of another program.
+    async fn connect(&self) -> Box<dyn OtherProgram>;
+
     /// Adds a task, as the agent host does.
     async fn create_task(&self, task: &TaskId) {
         let now = "'2026-01-01 00:00:00'";
@@ -46,4 +57,31 @@ pub trait Fixture: Send + Sync {
     async fn delete_task(&self, task: &TaskId) {
         self.execute(&format!("DELETE FROM tasks WHERE id = '{task}'")).await;
     }
+}
+
+/// A program that writes past the store.
+#[async_trait]
+pub trait OtherProgram: Send {
+    /// Executes one statement in a transaction of its own.
+    ///
+    /// # Errors
+    /// Where the database had it give way to another transaction: nothing happened.
+    async fn execute(&mut self, sql: &str) -> Result<(), GaveWay>;
+}
+
+/// A statement was chosen to give way to another program's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GaveWay;
+
+/// A step of a revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedStep {
+    /// Whose.
+    pub session: String,
+    /// Where it was before.
+    pub base: i64,
+    /// Where it is since.
+    pub revision: i64,
+    /// Whether the store made it; else another program did.
+    pub by_store: bool,
 }

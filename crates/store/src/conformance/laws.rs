@@ -3,16 +3,18 @@
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "laws are tests: they panic")]
 
 mod concurrent;
+mod coverage;
 mod order;
 mod past;
 mod scene;
 
 pub use concurrent::receipts_of_concurrent_writers_cover_every_step_once;
+pub use coverage::every_step_has_one_receipt_or_another_author;
 pub use order::{a_deleted_boundary_still_is_one, stored_times_order_alike, ties_stand_once_in_one_order};
 pub use past::{
     a_batch_that_fails_leaves_nothing, a_repeated_batch_changes_nothing, a_session_is_gone_without_a_trace,
-    changes_past_the_store_move_the_revision, long_descriptions_are_resets,
-    numbers_of_prompts_are_never_used_twice, revisions_keep_every_digit,
+    a_workspace_is_gone_without_a_trace, changes_past_the_store_move_the_revision,
+    long_descriptions_are_resets, numbers_of_prompts_are_never_used_twice, revisions_keep_every_digit,
 };
 
 /// Makes a test of each law, all but [`stored_times_order_alike`], which needs to know how a time is stored. `$fixture` is a future of a fixture with
@@ -25,7 +27,9 @@ macro_rules! conformance_tests {
             a_deleted_boundary_still_is_one,
             a_repeated_batch_changes_nothing,
             a_session_is_gone_without_a_trace,
+            a_workspace_is_gone_without_a_trace,
             changes_past_the_store_move_the_revision,
+            every_step_has_one_receipt_or_another_author,
             long_descriptions_are_resets,
             numbers_of_prompts_are_never_used_twice,
             receipts_of_concurrent_writers_cover_every_step_once,

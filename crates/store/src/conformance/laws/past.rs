@@ -97,6 +97,37 @@ pub async fn a_session_is_gone_without_a_trace<F: Fixture>(fixture: &F) {
     assert!(matches!(error.0, WriteErrorKind::UnknownSession));
 }
 
+/// A workspace takes its tasks, their sessions and all that hangs on them; what another one has stays.
+pub async fn a_workspace_is_gone_without_a_trace<F: Fixture>(fixture: &F) {
+    let now = "'2026-01-01 00:00:00'";
+    for (workspace, task, sessions) in
+        [("w", "t", ["a", "b"]), ("w", "u", ["c", "d"]), ("kept", "k", ["e", "f"])]
+    {
+        let add = "INSERT INTO workspaces (id, created_at, updated_at) VALUES";
+        fixture.execute(&format!("{add} ('{workspace}', {now}, {now}) ON CONFLICT (id) DO NOTHING")).await;
+        for id in sessions {
+            scene::begin(fixture, id, task).await;
+            scene::apply(fixture, id, 1, vec![scene::create(&format!("m-{id}"), id)])
+                .await
+                .expect("a message");
+        }
+        fixture.execute(&format!("UPDATE tasks SET workspace_id = '{workspace}' WHERE id = '{task}'")).await;
+    }
+    fixture.execute("DELETE FROM workspaces WHERE id = 'w'").await;
+    for (table, id, left) in [
+        ("workspaces", "id", 1),
+        ("tasks", "id", 1),
+        ("task_sessions", "id", 2),
+        ("task_session_turns", "id", 2),
+        ("task_session_messages", "id", 2),
+        ("conversation_session_revisions", "session_id", 2),
+    ] {
+        assert_eq!(fixture.count(&format!("SELECT count({id}) FROM {table}")).await, left, "{table}");
+    }
+    assert_eq!(scene::revision(fixture, "a").await, None);
+    scene::apply(fixture, "e", 2, vec![scene::create("n", "e")]).await.expect("what is kept can be written");
+}
+
 /// A prompt's number is not given again when the prompt is gone (C6).
 pub async fn numbers_of_prompts_are_never_used_twice<F: Fixture>(fixture: &F) {
     scene::begin(fixture, "s", "t").await;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use super::*;
-use crate::conformance::steps;
+use crate::conformance::{LoggedStep, OtherProgram, steps};
 
 struct InMemory(Model);
 
@@ -22,6 +22,18 @@ impl Fixture for InMemory {
 
     async fn count(&self, _: &str) -> i64 {
         unreachable!("the model has no tables")
+    }
+
+    async fn log_steps(&self) {
+        unreachable!("the model has no tables")
+    }
+
+    async fn steps(&self) -> Vec<LoggedStep> {
+        unreachable!("the model has no tables")
+    }
+
+    async fn connect(&self) -> Box<dyn OtherProgram> {
+        unreachable!("the model has no connections")
     }
 
     async fn create_task(&self, task: &TaskId) {
