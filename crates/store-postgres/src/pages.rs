@@ -3,30 +3,27 @@
 use deadpool_postgres::Transaction;
 use headwater_model::conversation::{Author, MessageRecord, TurnRecord};
 use headwater_model::{Revision, SessionId};
-use headwater_store::{Page, PageQuery, ReadError, ReadErrorKind, Sort, Stretch, rules};
+use headwater_store::{Page, PageQuery, ReadErrorKind, Sort, Stretch, rules};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
-use crate::failure::Failed;
+use crate::failure::Unread;
 use crate::rows;
 
 /// The revisions of sessions, in their order; none where there is no such session.
 pub(crate) async fn revisions(
     transaction: &Transaction<'_>,
     sessions: &[SessionId],
-) -> Result<Vec<Option<Revision>>, ReadError> {
+) -> Result<Vec<Option<Revision>>, Unread> {
     let ids: Vec<&str> = sessions.iter().map(SessionId::as_str).collect();
     let sql = "SELECT CASE WHEN s.id IS NOT NULL THEN coalesce(r.revision, 0) END
                FROM unnest($1::text[]) WITH ORDINALITY AS wanted (id, number)
                    LEFT JOIN task_sessions s ON s.id = wanted.id
                    LEFT JOIN conversation_session_revisions r ON r.session_id = s.id
                ORDER BY wanted.number";
-    let read = async || {
-        let found = transaction.query(&transaction.prepare_cached(sql).await?, &[&ids]).await?;
-        let counter = |row: &Row| row.try_get::<_, Option<i64>>(0);
-        found.iter().map(counter).collect::<Result<Vec<_>, Error>>()
-    };
-    let stored = read().await.map_err(|error| Failed::from(error).of_read())?;
+    let found = transaction.query(&transaction.prepare_cached(sql).await?, &[&ids]).await?;
+    let counter = |row: &Row| row.try_get::<_, Option<i64>>(0);
+    let stored = found.iter().map(counter).collect::<Result<Vec<_>, Error>>()?;
     Ok(stored
         .into_iter()
         .map(|counter| counter.map(|counter| Revision::new(counter).unwrap_or_default()))
@@ -37,7 +34,7 @@ pub(crate) async fn revisions(
 pub(crate) async fn messages(
     transaction: &Transaction<'_>,
     query: &PageQuery,
-) -> Result<Page<MessageRecord>, ReadError> {
+) -> Result<Page<MessageRecord>, Unread> {
     let only_prompts =
         query.selection.authors.as_ref().is_some_and(|authors| authors.iter().eq([&Author::User]));
     let filter = match &query.selection.authors {
@@ -64,7 +61,7 @@ pub(crate) async fn messages(
 pub(crate) async fn turns(
     transaction: &Transaction<'_>,
     query: &PageQuery,
-) -> Result<Page<TurnRecord>, ReadError> {
+) -> Result<Page<TurnRecord>, Unread> {
     // Few turns speak of being reserved; only for them is it looked up whether a message names them.
     let unnamed = "coalesce(metadata, '') LIKE '%prompt_dispatch_pending%' AND NOT EXISTS \
                    (SELECT 1 FROM task_session_messages m WHERE m.turn_id = task_session_turns.id)";
@@ -89,25 +86,26 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    async fn page<R>(&self, read: impl Fn(&Row) -> Result<Option<R>, Error>) -> Result<Page<R>, ReadError> {
+    async fn page<R>(&self, read: impl Fn(&Row) -> Result<Option<R>, Error>) -> Result<Page<R>, Unread> {
         let revision = self.state().await?;
         let limit = self.query.limit.get();
         let mut records: Vec<R> = Vec::with_capacity(limit + 1);
         for stretch in Stretch::behind(self.query.after.as_ref(), self.query.sort) {
-            let read = self.read_stretch(stretch, &read, &mut records).await;
-            read.map_err(|error| Failed::from(error).of_read())?;
+            self.read_stretch(stretch, &read, &mut records).await?;
         }
         let has_more = records.len() > limit;
         records.truncate(limit);
         Ok(Page { records, revision, has_more })
     }
 
-    async fn state(&self) -> Result<Revision, ReadError> {
+    async fn state(&self) -> Result<Revision, Unread> {
         let session = std::slice::from_ref(&self.query.session);
         let current = revisions(self.transaction, session).await?.pop().flatten();
-        let current = current.ok_or(ReadErrorKind::UnknownSession)?;
+        let current = current.ok_or(Unread::Refused(ReadErrorKind::UnknownSession))?;
         match self.query.expected {
-            Some(expected) if expected != current => Err(ReadErrorKind::RevisionMoved { current }.into()),
+            Some(expected) if expected != current => {
+                Err(Unread::Refused(ReadErrorKind::RevisionMoved { current }))
+            }
             _ => Ok(current),
         }
     }

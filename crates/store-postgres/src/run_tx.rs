@@ -9,7 +9,7 @@ use headwater_store::{WriteError, WriteErrorKind};
 use crate::failure::Failed;
 
 /// How often a transaction is tried before its caller hears of it.
-const ATTEMPTS: u32 = 6;
+pub(crate) const ATTEMPTS: u32 = 6;
 
 /// The longest pause before the second attempt; it doubles with each.
 const PAUSE: Duration = Duration::from_millis(4);
@@ -27,8 +27,8 @@ pub(crate) trait Task {
 }
 
 /// Runs `task` in a transaction and commits it. READ COMMITTED: the locks on the revision rows serialise the writers of a session. A transaction
-/// that PostgreSQL chose to give way, or whose connection was lost before the commit, is tried again; one whose connection was lost while committing is not, because
-/// it may have happened.
+/// that PostgreSQL chose to give way, that another one overtook, or whose connection was lost before the commit, is tried again; one whose connection was lost while
+/// committing is not, because it may have happened.
 pub(crate) async fn run_tx<T: Task>(pool: &Pool, task: &T) -> Result<T::Answer, WriteError> {
     let mut attempt = 1;
     loop {
@@ -50,7 +50,7 @@ pub(crate) async fn run_tx<T: Task>(pool: &Pool, task: &T) -> Result<T::Answer, 
 enum Ended {
     Refused(WriteErrorKind),
     Failed(Failed),
-    Unknown(tokio_postgres::Error),
+    Unknown(Failed),
 }
 
 async fn attempt_tx<T: Task>(pool: &Pool, task: &T) -> Result<T::Answer, Ended> {
@@ -61,12 +61,10 @@ async fn attempt_tx<T: Task>(pool: &Pool, task: &T) -> Result<T::Answer, Ended> 
         Failure::Refused(kind) => Ended::Refused(kind),
         Failure::Database(error) => Ended::Failed(error.into()),
     })?;
-    match transaction.commit().await {
-        Ok(()) => Ok(answer),
-        // An error that PostgreSQL names says that the transaction is aborted; without one nobody knows.
-        Err(error) if error.code().is_none() => Err(Ended::Unknown(error)),
-        Err(error) => Err(Ended::Failed(error.into())),
-    }
+    let Err(error) = transaction.commit().await else { return Ok(answer) };
+    let failed = Failed::from(error);
+    // A server that shuts down at once ends its connections wherever they are: the commit may be written already.
+    Err(if failed.is_lost() { Ended::Unknown(failed) } else { Ended::Failed(failed) })
 }
 
 /// A random part of a pause that doubles with each attempt, so that those who gave way do not meet again.

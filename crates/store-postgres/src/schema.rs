@@ -1,7 +1,11 @@
 //! What a database must have before the store works with it.
 
-use deadpool_postgres::{Client, Pool, PoolError};
+use std::error::Error;
+
+use deadpool_postgres::{Client, Pool};
 use refinery::{Runner, Target};
+
+use crate::failure::Failed;
 
 /// What a host's database lacks, and what goes from it.
 const ADOPT: &str = include_str!("../sql/adopt.sql");
@@ -18,44 +22,65 @@ const LOCK: i64 = 0x6865_6164_7761_7465;
 pub enum OpenError {
     /// The address or another option is malformed.
     #[error("the options of the connection are malformed")]
-    Options(#[source] tokio_postgres::Error),
-    /// The pool could not be built.
-    #[error("the pool of connections cannot be built")]
-    Pool(#[from] deadpool_postgres::BuildError),
-    /// The database cannot be reached.
+    Options(#[source] Box<dyn Error + Send + Sync>),
+    /// The database cannot be reached, or the connection was lost.
     #[error("PostgreSQL cannot be reached")]
-    Connect(#[from] PoolError),
+    Connect(#[source] Box<dyn Error + Send + Sync>),
     /// A statement failed.
     #[error("the schema cannot be brought up to date")]
-    Statement(#[from] tokio_postgres::Error),
+    Statement(#[source] Box<dyn Error + Send + Sync>),
     /// The schema is newer than this program, or a migration failed.
     #[error("the schema cannot be brought up to date; a newer version of the program may have written it")]
-    Migration(#[from] refinery::Error),
+    Migration(#[source] Box<dyn Error + Send + Sync>),
     /// The source of randomness failed.
     #[error("no randomness")]
     Io(#[from] std::io::Error),
 }
 
+impl From<Failed> for OpenError {
+    fn from(failed: Failed) -> Self {
+        if failed.is_lost() || matches!(failed, Failed::Pool(_)) {
+            Self::Connect(Box::new(failed))
+        } else {
+            Self::Statement(Box::new(failed))
+        }
+    }
+}
+
 /// Brings the schema up to date, one process at a time.
 pub(crate) async fn prepare(pool: &Pool) -> Result<(), OpenError> {
-    let mut client = pool.get().await?;
-    client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
+    let mut client = pool.get().await.map_err(Failed::from)?;
+    client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await.map_err(Failed::from)?;
     let prepared = upgrade(&mut client).await;
     let unlocked = client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await;
     prepared?;
-    unlocked?;
+    unlocked.map_err(Failed::from)?;
     Ok(())
 }
 
 async fn upgrade(client: &mut Client) -> Result<(), OpenError> {
-    migrations().run_async(&mut ***client).await?;
+    migrations().run_async(&mut ***client).await.map_err(of_migration)?;
     // One transaction: the journal goes and the triggers come, or neither (C29).
-    let transaction = client.transaction().await?;
-    for statement in [ADOPT, TRIGGERS] {
-        transaction.batch_execute(statement).await?;
+    let mut replaced = async || {
+        let transaction = client.transaction().await?;
+        for statement in [ADOPT, TRIGGERS] {
+            transaction.batch_execute(statement).await?;
+        }
+        transaction.commit().await
+    };
+    Ok(replaced().await.map_err(Failed::from)?)
+}
+
+/// What a migration failed with: PostgreSQL's answer, or that this program does not know what it found.
+fn of_migration(error: refinery::Error) -> OpenError {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+    while let Some(inner) = cause {
+        if let Some(inner) = inner.downcast_ref::<tokio_postgres::Error>() {
+            return Failed::from(inner).into();
+        }
+        cause = inner.source();
     }
-    transaction.commit().await?;
-    Ok(())
+    OpenError::Migration(Box::new(error))
 }
 
 fn migrations() -> Runner {

@@ -11,11 +11,11 @@ use headwater_store::{
     Batch, ContentLimit, ConversationSource, ConversationWriter, Life, NewSession, Page, PageLimit,
     PageQuery, ReadError, ReadErrorKind, WriteError, Written,
 };
-use tokio_postgres::{Config, Error, IsolationLevel, NoTls, Row};
+use tokio_postgres::{Config, Error, IsolationLevel, NoTls};
 
 use crate::epoch::{self, IDENTITY};
-use crate::failure::Failed;
-use crate::run_tx::{Task, run_tx};
+use crate::failure::{Failed, Unread};
+use crate::run_tx::{ATTEMPTS, Task, run_tx};
 use crate::schema::{self, OpenError};
 use crate::transaction::InTransaction;
 use crate::{pages, rows};
@@ -55,7 +55,7 @@ impl PostgresStore {
     /// # Errors
     /// [`OpenError`]; nothing in the database has changed.
     pub async fn open(address: &str, options: PostgresOptions) -> Result<Self, OpenError> {
-        let mut config: Config = address.parse().map_err(OpenError::Options)?;
+        let mut config: Config = address.parse().map_err(|error| OpenError::Options(Box::new(error)))?;
         if config.get_application_name().is_none() {
             config.application_name(APPLICATION);
         }
@@ -65,20 +65,32 @@ impl PostgresStore {
             .max_size(options.connections)
             .wait_timeout(Some(options.wait))
             .create_timeout(Some(options.wait))
-            .build()?;
+            .build()
+            .map_err(|error| OpenError::Options(Box::new(error)))?;
         schema::prepare(&pool).await?;
         Ok(Self { pool, life: Life::begin(None, epoch::random()?), limit: options.content_limit })
     }
 
-    /// Reads in one transaction at one snapshot.
+    /// Reads in one transaction at one snapshot. Where the connection turns out to be lost, on another one.
     async fn read<R: Read>(&self, what: R) -> Result<R::Answer, ReadError> {
-        let failed = |error: Failed| error.of_read();
-        let mut client = self.pool.get().await.map_err(|error| failed(error.into()))?;
+        let mut attempt = 1;
+        loop {
+            match self.try_read(&what).await {
+                Err(Unread::Failed(failed)) if attempt < ATTEMPTS && failed.is_lost() => attempt += 1,
+                Err(Unread::Failed(failed)) => return Err(failed.of_read()),
+                Err(Unread::Refused(kind)) => return Err(kind.into()),
+                Ok(answer) => return Ok(answer),
+            }
+        }
+    }
+
+    async fn try_read<R: Read>(&self, what: &R) -> Result<R::Answer, Unread> {
+        let mut client = self.pool.get().await.map_err(Failed::from)?;
         let begun =
             client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
-        let transaction = begun.start().await.map_err(|error| failed(error.into()))?;
+        let transaction = begun.start().await?;
         let answer = what.read(&transaction).await?;
-        transaction.commit().await.map_err(|error| failed(error.into()))?;
+        transaction.commit().await?;
         Ok(answer)
     }
 }
@@ -86,14 +98,14 @@ impl PostgresStore {
 /// Something to read at one snapshot.
 trait Read {
     type Answer;
-    async fn read(self, transaction: &Transaction<'_>) -> Result<Self::Answer, ReadError>;
+    async fn read(&self, transaction: &Transaction<'_>) -> Result<Self::Answer, Unread>;
 }
 
 struct Messages<'a>(&'a PageQuery);
 
 impl Read for Messages<'_> {
     type Answer = Page<MessageRecord>;
-    async fn read(self, transaction: &Transaction<'_>) -> Result<Self::Answer, ReadError> {
+    async fn read(&self, transaction: &Transaction<'_>) -> Result<Self::Answer, Unread> {
         pages::messages(transaction, self.0).await
     }
 }
@@ -102,7 +114,7 @@ struct Turns<'a>(&'a PageQuery);
 
 impl Read for Turns<'_> {
     type Answer = Page<TurnRecord>;
-    async fn read(self, transaction: &Transaction<'_>) -> Result<Self::Answer, ReadError> {
+    async fn read(&self, transaction: &Transaction<'_>) -> Result<Self::Answer, Unread> {
         pages::turns(transaction, self.0).await
     }
 }
@@ -111,7 +123,7 @@ struct Revisions<'a>(&'a [SessionId]);
 
 impl Read for Revisions<'_> {
     type Answer = Vec<Option<Revision>>;
-    async fn read(self, transaction: &Transaction<'_>) -> Result<Self::Answer, ReadError> {
+    async fn read(&self, transaction: &Transaction<'_>) -> Result<Self::Answer, Unread> {
         pages::revisions(transaction, self.0).await
     }
 }
@@ -124,20 +136,17 @@ enum Sessions<'a> {
 
 impl Read for Sessions<'_> {
     type Answer = Vec<SessionRecord>;
-    async fn read(self, transaction: &Transaction<'_>) -> Result<Self::Answer, ReadError> {
+    async fn read(&self, transaction: &Transaction<'_>) -> Result<Self::Answer, Unread> {
         let (condition, id, limit) = match self {
             Self::One(session) => ("id = $1", session.as_str(), 1),
-            Self::Behind(id, limit) => ("id COLLATE \"C\" > $1", id, u64::from(limit).cast_signed()),
+            Self::Behind(id, limit) => ("id COLLATE \"C\" > $1", *id, u64::from(*limit).cast_signed()),
         };
         let columns = rows::session_columns();
         let sql = format!(
             "SELECT {columns} FROM task_sessions WHERE {condition} ORDER BY id COLLATE \"C\" LIMIT $2"
         );
-        let found = async || -> Result<Vec<Row>, Error> {
-            transaction.query(&transaction.prepare_cached(&sql).await?, &[&id, &limit]).await
-        };
-        let read = found().await.and_then(|found| found.iter().map(rows::session).collect());
-        read.map_err(|error| Failed::from(error).of_read())
+        let found = transaction.query(&transaction.prepare_cached(&sql).await?, &[&id, &limit]).await?;
+        Ok(found.iter().map(rows::session).collect::<Result<_, Error>>()?)
     }
 }
 
@@ -145,9 +154,8 @@ struct Identity;
 
 impl Read for Identity {
     type Answer = String;
-    async fn read(self, transaction: &Transaction<'_>) -> Result<String, ReadError> {
-        let row = transaction.query_one(IDENTITY, &[]).await;
-        row.and_then(|row| row.try_get(0)).map_err(|error| Failed::from(error).of_read())
+    async fn read(&self, transaction: &Transaction<'_>) -> Result<String, Unread> {
+        Ok(transaction.query_one(IDENTITY, &[]).await?.try_get(0)?)
     }
 }
 

@@ -1,5 +1,7 @@
 //! A PostgreSQL cluster of the tests' own: in a temporary folder, on a socket in it, gone with the test.
 
+mod proxy;
+
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
@@ -9,6 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
 
 use crate::{cache, wait};
+
+pub use proxy::{Cut, Proxy};
 
 /// Names the folder of the socket of a cluster that several processes share. Without it each process starts one of its own.
 pub const SHARED: &str = "HEADWATER_TEST_POSTGRES";
@@ -37,13 +41,19 @@ struct Server {
 impl Cluster {
     /// The shared cluster where there is one, else one that is started here and ends with this value.
     pub fn start() -> Self {
-        let programs = programs();
-        let databases = AtomicU32::new(0);
         if let Some(socket) = std::env::var_os(SHARED) {
-            return Self { socket: socket.into(), programs, own: None, databases };
+            let databases = AtomicU32::new(0);
+            return Self { socket: socket.into(), programs: programs(), own: None, databases };
         }
+        Self::alone()
+    }
+
+    /// A cluster that nobody shares, and that may be stopped.
+    pub fn alone() -> Self {
+        let programs = programs();
         let server = Server::start(&programs);
-        Self { socket: server.folder.path().to_owned(), programs, own: Some(server), databases }
+        let socket = server.folder.path().to_owned();
+        Self { socket, programs, own: Some(server), databases: AtomicU32::new(0) }
     }
 
     /// The folder of its socket.

@@ -1,5 +1,4 @@
 //! The suite that every backend runs, on a real PostgreSQL.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 
@@ -10,8 +9,10 @@ use headwater_store::conformance::{self, Fixture, GaveWay, LoggedStep, OtherProg
 use headwater_store_postgres::{PostgresOptions, PostgresStore};
 use headwater_testkit::postgres::Cluster;
 use proptest::prelude::*;
+use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, NoTls};
+
+use crate::scene::connect;
 
 struct InDatabase {
     address: String,
@@ -34,12 +35,6 @@ impl InDatabase {
         let past = connect(&address).await;
         Self { address, store, past, _cluster: Arc::clone(cluster) }
     }
-}
-
-async fn connect(address: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(address, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
 }
 
 #[async_trait]
