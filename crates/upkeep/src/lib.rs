@@ -19,6 +19,7 @@ mod locks;
 pub mod observer;
 pub mod open;
 pub mod os;
+mod pages;
 pub mod plan;
 pub mod prune;
 mod reading;

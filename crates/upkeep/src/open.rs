@@ -135,6 +135,14 @@ impl ReadDatabase {
         self.access
     }
 
+    /// The file itself, for reading its pages beside SQLite.
+    ///
+    /// # Errors
+    /// Any error of opening it, and `NotFound` where another file has taken its place.
+    pub(crate) fn raw_file(&self) -> std::io::Result<&std::fs::File> {
+        self.registration.raw_file(self.file.path())
+    }
+
     /// Another connection to the same file, for a second thread. It has its own view of a database in use.
     ///
     /// # Errors

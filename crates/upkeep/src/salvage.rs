@@ -16,7 +16,6 @@ use crate::open::{OpenError, OpenErrorKind};
 mod header;
 mod known;
 mod leaves;
-mod record;
 mod schema;
 mod source;
 mod table;

@@ -9,14 +9,17 @@
 //! timing, and hits arrive while the search goes on.
 //!
 //! **How.** Two threads with a connection each take small ranges of rows. Of each row the raw bytes are scanned for two anchor bytes
-//! of the query, and only a row that can match is decoded. A row above 4 MiB is read in chunks. Rows that were there when the search
-//! began are searched as they are when their turn comes; no read transaction lasts longer than one range.
+//! of the query, and only a row that can match is decoded. The scan reads the pages of the file itself where that is possible and few
+//! rows match (`glance`), and else rows through SQLite; what is decoded comes from SQLite always. A row above 4 MiB is read in chunks.
+//! Rows that were there when the search began are searched as they are when their turn comes; no read transaction lasts longer than
+//! one range.
 
 mod deal;
 mod excerpt;
 mod extract;
 mod field;
 mod fold;
+mod glance;
 mod hit;
 mod label;
 mod needle;
@@ -52,6 +55,7 @@ pub(crate) use table::Table;
 pub(crate) use text::TextSearch;
 
 use deal::{Dealer, Rows, Unit};
+use glance::Glance;
 use scan::Scanner;
 
 /// Threads, each with a connection of its own. The disk or the page cache bounds a search beyond two.
@@ -153,10 +157,11 @@ impl Worker<'_> {
             Ok(scanner) => scanner,
             Err(error) => return self.fail(error),
         };
+        let mut glance = Glance::new(self.database, self.query, self.observer);
         loop {
             match self.dealer.take(connection) {
                 Ok(Some(unit)) => {
-                    if !self.search(&mut scanner, &unit) {
+                    if !self.search(&mut scanner, &mut glance, &unit) {
                         return;
                     }
                 }
@@ -173,43 +178,84 @@ impl Worker<'_> {
     }
 
     /// Searches one unit; false when nobody takes results any more.
-    fn search(&self, scanner: &mut Scanner<'_>, unit: &Unit) -> bool {
-        let mut hits = Vec::new();
-        let end = self.rows(scanner, unit, &mut hits).map(|()| scanner.take_totals());
-        self.sender.send(Batch { unit: unit.number, hits, end: Some(end) }).is_ok()
+    fn search(&self, scanner: &mut Scanner<'_>, glance: &mut Glance<'_>, unit: &Unit) -> bool {
+        let mut found = Found { worker: self, unit: unit.number, hits: Vec::new(), held_bytes: 0 };
+        let end = self.rows(scanner, glance, unit, &mut found).map(|()| scanner.take_totals());
+        self.sender.send(Batch { unit: unit.number, hits: found.hits, end: Some(end) }).is_ok()
     }
 
-    fn rows(&self, scanner: &mut Scanner<'_>, unit: &Unit, hits: &mut Vec<Hit>) -> rusqlite::Result<()> {
+    fn rows(
+        &self,
+        scanner: &mut Scanner<'_>,
+        glance: &mut Glance<'_>,
+        unit: &Unit,
+        found: &mut Found<'_>,
+    ) -> rusqlite::Result<()> {
         let (table, descending) = (&unit.table, !self.options.oldest_first);
         let connection = self.database.connection();
-        let sql = match unit.rows {
-            Rows::Range(..) => table.range(descending),
-            Rows::OfSession(_) => table.of_session(self.database.schema(), descending),
-        };
-        let mut statement = connection.prepare_cached(&sql)?;
-        let mut rows = match &unit.rows {
-            Rows::Range(first, last) => statement.query([first, last])?,
-            Rows::OfSession(session) => statement.query([session])?,
-        };
-        let mut held_bytes = 0;
-        while let Some(row) = rows.next()? {
-            if self.observer.is_cancelled() {
-                return Ok(());
+        let (first, last) = match &unit.rows {
+            Rows::Range(first, last) => (*first, *last),
+            Rows::OfSession(session) => {
+                let sql = table.of_session(self.database.schema(), descending);
+                let mut statement = connection.prepare_cached(&sql)?;
+                return self.each(scanner, table, statement.query([session])?, found).map(drop);
             }
-            let mut found = scanner.row(table, row)?;
-            held_bytes += found.iter().map(Hit::bytes_held).sum::<usize>();
-            hits.append(&mut found);
-            if held_bytes > HITS_HELD_BYTES_MAX {
-                held_bytes = 0;
-                // Only the unit that is due may hand over more than fits here, so memory stays bounded.
-                self.dealer.wait_for_turn(unit.number);
-                let batch = Batch { unit: unit.number, hits: std::mem::take(hits), end: None };
-                if self.sender.send(batch).is_err() {
-                    return Ok(());
-                }
+        };
+        let mut statement = connection.prepare_cached(&table.range(descending))?;
+        let Some(mut seen) = glance.at(table, first, last) else {
+            return self.each(scanner, table, statement.query([first, last])?, found).map(drop);
+        };
+        scanner.pass_over(seen.rows, seen.bytes);
+        if descending {
+            seen.candidates.reverse();
+        }
+        for rowid in seen.candidates {
+            if self.each(scanner, table, statement.query([rowid, rowid])?, found)?.is_break() {
+                break;
             }
         }
         Ok(())
+    }
+
+    /// Looks through what a statement yields; `Break` where nothing more is wanted.
+    fn each(
+        &self,
+        scanner: &mut Scanner<'_>,
+        table: &Table,
+        mut rows: rusqlite::Rows<'_>,
+        found: &mut Found<'_>,
+    ) -> rusqlite::Result<ControlFlow<()>> {
+        while let Some(row) = rows.next()? {
+            if self.observer.is_cancelled() || found.add(scanner.row(table, row)?).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Hits of one unit that were not handed over yet.
+struct Found<'w> {
+    worker: &'w Worker<'w>,
+    unit: u64,
+    hits: Vec<Hit>,
+    held_bytes: usize,
+}
+
+impl Found<'_> {
+    fn add(&mut self, mut hits: Vec<Hit>) -> ControlFlow<()> {
+        self.held_bytes += hits.iter().map(Hit::bytes_held).sum::<usize>();
+        self.hits.append(&mut hits);
+        if self.held_bytes > HITS_HELD_BYTES_MAX {
+            self.held_bytes = 0;
+            // Only the unit that is due may hand over more than fits here, so memory stays bounded.
+            self.worker.dealer.wait_for_turn(self.unit);
+            let batch = Batch { unit: self.unit, hits: std::mem::take(&mut self.hits), end: None };
+            if self.worker.sender.send(batch).is_err() {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
     }
 }
 

@@ -12,6 +12,13 @@ pub(crate) struct FileId {
     pub(crate) inode: u64,
 }
 
+impl FileId {
+    /// The file that was looked at.
+    pub(crate) fn of(found: &fs::Metadata) -> Self {
+        Self { device: found.dev(), inode: found.ino() }
+    }
+}
+
 /// One file at one moment. Two equal states mean that nothing was written in between (Linux stamps a write with a finer time than
 /// that of a state already looked at; older kernels within about 4 ms). The time of the last status change is left out: SQLite, run
 /// by root, sets the owner of a log again when it opens it.
@@ -27,7 +34,7 @@ impl FileState {
     pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
             Ok(found) => Ok(Some(Self {
-                id: FileId { device: found.dev(), inode: found.ino() },
+                id: FileId::of(&found),
                 bytes: found.size(),
                 modified: (found.mtime(), found.mtime_nsec()),
             })),

@@ -5,10 +5,10 @@
 //! the file open, and remembered for as long as something has.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::OpenErrorKind;
 use super::fingerprint::FileId;
@@ -16,11 +16,13 @@ use super::fingerprint::FileId;
 /// What is open in this process, by file.
 static OPEN: Mutex<BTreeMap<FileId, Entry>> = Mutex::new(BTreeMap::new());
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Entry {
     is_wal: bool,
     readers: u32,
     writers: u32,
+    /// The file itself, where somebody reads its pages: closed with the last connection.
+    raw: Option<Arc<File>>,
 }
 
 /// How a registered connection uses the file.
@@ -34,12 +36,13 @@ pub(super) enum Use {
 
 /// Keeps a file registered until the last clone is dropped. Declare it after the connection, so that it outlives it.
 #[derive(Clone, Debug)]
-pub(super) struct Registration(#[expect(dead_code, reason = "held for its drop")] Arc<Registered>);
+pub(super) struct Registration(Arc<Registered>);
 
 #[derive(Debug)]
 struct Registered {
     file: FileId,
     usage: Use,
+    raw: OnceLock<Arc<File>>,
 }
 
 /// What the header of a file says of its format.
@@ -98,13 +101,44 @@ impl Registration {
             Use::Writing => entry.writers += 1,
             Use::Reading => entry.readers += 1,
         }
-        Ok(Self(Arc::new(Registered { file, usage })))
+        Ok(Self(Arc::new(Registered { file, usage, raw: OnceLock::new() })))
+    }
+
+    /// The registered file, which is at `path`, for reading its pages. It stays open until nobody here has the database open.
+    ///
+    /// # Errors
+    /// Any error of opening it, and `NotFound` where another file is at `path` by now.
+    pub(super) fn raw_file(&self, path: &Path) -> io::Result<&File> {
+        if let Some(file) = self.0.raw.get() {
+            return Ok(file);
+        }
+        let mut open = lock();
+        let entry = open.get_mut(&self.0.file).ok_or(io::ErrorKind::NotFound)?;
+        let file = if let Some(file) = &entry.raw {
+            Arc::clone(file)
+        } else {
+            let is_same = |found: &Metadata| FileId::of(found) == self.0.file;
+            if !is_same(&fs::metadata(path)?) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            let file = Arc::new(File::open(path)?);
+            if !file.metadata().is_ok_and(|found| is_same(&found)) {
+                // Another file since a moment ago. Closing it would drop the locks that this process may have on that one.
+                std::mem::forget(file);
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            entry.raw = Some(Arc::clone(&file));
+            file
+        };
+        Ok(self.0.raw.get_or_init(|| file))
     }
 }
 
 impl Drop for Registered {
     fn drop(&mut self) {
         let mut open = lock();
+        // Closed under the lock, if at all: nobody can have locked the file in between.
+        drop(self.raw.take());
         let Some(entry) = open.get_mut(&self.file) else { return };
         match self.usage {
             Use::Reading => entry.readers -= 1,

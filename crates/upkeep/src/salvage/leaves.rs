@@ -11,8 +11,8 @@ use roaring::RoaringBitmap;
 use rusqlite::types::ValueRef;
 
 use super::header::Header;
-use super::record::{Cell, cells, values};
 use super::source::Source;
+use crate::pages::{Cell, cells, values};
 use crate::plan::RowIds;
 
 /// Largest record that is put together, in bytes: SQLite's own limit.

@@ -20,6 +20,9 @@ use super::reader::Sink;
 use super::table::Table;
 use super::text::TextSearch;
 
+/// Bytes that are looked at in one go where a row is not whole in memory: what stays in the processor's own cache.
+const LOOK_BYTES: usize = 64 << 10;
+
 /// Searches rows on one connection.
 pub(crate) struct Scanner<'a> {
     connection: &'a Connection,
@@ -99,6 +102,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Counts rows that were looked at elsewhere and hold nothing.
+    pub(super) fn pass_over(&mut self, rows: u64, bytes: u64) {
+        self.totals.rows_scanned += rows;
+        self.totals.bytes_scanned += bytes;
+    }
+
     fn bytes(&self, table: &Table, rowid: i64) -> rusqlite::Result<u64> {
         let mut statement = self.connection.prepare_cached(&table.bytes())?;
         statement.query_row([rowid], |row| byte_length(row, 0))
@@ -125,7 +134,8 @@ impl<'a> Scanner<'a> {
         }
         let open = || self.connection.blob_open(MAIN_DB, table.name, table.column, rowid, true);
         let mut blob = open()?;
-        match self.may_match(&mut blob) {
+        let mut buffer = Vec::new();
+        match may_match(self.query, &mut blob, &mut buffer, self.observer) {
             Ok(true) => {}
             Ok(false) => return Ok((None, Looked::Nothing)),
             Err(_) => return Ok((None, Looked::Unreadable)),
@@ -143,24 +153,6 @@ impl<'a> Scanner<'a> {
             // The reader was stopped; nothing is wrong with the row.
             Err(_) if self.observer.is_cancelled() => Looked::Nothing,
             Err(_) => Looked::Unreadable,
-        }
-    }
-
-    fn may_match(&self, blob: &mut Blob<'_>) -> io::Result<bool> {
-        let pattern = self.query.json();
-        let mut buffer = vec![0; CHUNK_BYTES + pattern.overlap()];
-        let mut held = 0;
-        loop {
-            let read = blob.read(&mut buffer[held..])?;
-            if read == 0 || self.observer.is_cancelled() {
-                return Ok(false);
-            }
-            let end = held + read;
-            if pattern.first_candidate(&buffer[..end], 0).is_some() {
-                return Ok(true);
-            }
-            held = end.min(pattern.overlap());
-            buffer.copy_within(end - held..end, 0);
         }
     }
 
@@ -227,6 +219,30 @@ impl<'a> Scanner<'a> {
             }
         }
         Ok(hits)
+    }
+}
+
+/// Whether `query` may be in `text`, which is read in chunks into `buffer`. False where the caller wants to stop.
+pub(super) fn may_match(
+    query: &Query,
+    text: &mut impl Read,
+    buffer: &mut Vec<u8>,
+    observer: &dyn Observer,
+) -> io::Result<bool> {
+    let pattern = query.json();
+    buffer.resize(LOOK_BYTES + pattern.overlap(), 0);
+    let mut held = 0;
+    loop {
+        let read = text.read(&mut buffer[held..])?;
+        if read == 0 || observer.is_cancelled() {
+            return Ok(false);
+        }
+        let end = held + read;
+        if pattern.first_candidate(&buffer[..end], 0).is_some() {
+            return Ok(true);
+        }
+        held = end.min(pattern.overlap());
+        buffer.copy_within(end - held..end, 0);
     }
 }
 

@@ -1,24 +1,92 @@
-//! Decodes cells of table leaves and their records (sqlite.org/fileformat2.html, sections 1.6 and 2.1). Every number is checked: the
-//! bytes may be anything.
+//! Decodes pages of tables and their records (sqlite.org/fileformat2.html, sections 1.6 and 2.1). Every number is checked: the bytes may
+//! be anything.
 
 use rusqlite::types::ValueRef;
 
 /// The place of a row in a leaf page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) rowid: i64,
+pub(crate) struct Cell {
+    pub(crate) rowid: i64,
     /// Bytes of the record.
-    pub(super) payload_bytes: u64,
+    pub(crate) payload_bytes: u64,
     /// Where its local part begins in the page, and how long it is.
-    pub(super) start: usize,
-    pub(super) local_bytes: usize,
+    pub(crate) start: usize,
+    pub(crate) local_bytes: usize,
 }
 
-/// The cells of a page, none where it is not a table leaf.
-pub(super) fn cells(page: &[u8], usable_bytes: usize) -> Vec<Cell> {
-    let Some(&[13, _, _, high, low, ..]) = page.get(..8) else { return Vec::new() };
-    let count = usize::from(u16::from_be_bytes([high, low]));
-    (0..count).filter_map(|at| cell(page, usable_bytes, 8 + 2 * at)).collect()
+/// First byte of a leaf of a table.
+pub(super) const LEAF: u8 = 13;
+
+/// First byte of an interior page of a table.
+pub(super) const INTERIOR: u8 = 5;
+
+/// The cells of a page, none where it is not a table leaf. Those that cannot be are left out.
+pub(crate) fn cells(page: &[u8], usable_bytes: usize) -> Vec<Cell> {
+    if page.first() != Some(&LEAF) {
+        return Vec::new();
+    }
+    (0..cell_count(page)).filter_map(|at| cell(page, usable_bytes, 8 + 2 * at)).collect()
+}
+
+/// How many cells a page of a table says it has.
+pub(super) fn cell_count(page: &[u8]) -> usize {
+    page.get(3..5).map_or(0, |count| usize::from(u16::from_be_bytes([count[0], count[1]])))
+}
+
+/// The children of an interior page that may hold rowids in `first..=last`, ascending; `None` where it is not one.
+pub(super) fn children(page: &[u8], usable_bytes: usize, (first, last): (i64, i64)) -> Option<Vec<u32>> {
+    const CELLS_AT: usize = 12;
+    let mut children = Vec::new();
+    for at in 0..cell_count(page) {
+        let pointer = page.get(CELLS_AT + 2 * at..)?.first_chunk()?;
+        let cell = page.get(usize::from(u16::from_be_bytes(*pointer))..usable_bytes)?;
+        let (child, key) = cell.split_first_chunk()?;
+        // The child holds rowids up to the key, the next one those beyond.
+        let key = varint(key)?.0.cast_signed();
+        if key >= first {
+            children.push(u32::from_be_bytes(*child));
+        }
+        if key >= last {
+            return Some(children);
+        }
+    }
+    children.push(u32::from_be_bytes(*page.get(8..)?.first_chunk()?));
+    Some(children)
+}
+
+/// Where a text or blob stands in a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ColumnPlace {
+    pub(super) start: u64,
+    pub(super) bytes: u64,
+}
+
+/// The place of the column at `position`, from the first bytes of a record; `None` where it is neither text nor a blob, or the header
+/// does not stand in these bytes.
+pub(super) fn column(record: &[u8], position: usize) -> Option<ColumnPlace> {
+    let (header_bytes, mut at) = varint(record)?;
+    let header = record.get(..usize::try_from(header_bytes).ok()?)?;
+    let mut start = header_bytes;
+    for _ in 0..position {
+        let (serial, length) = varint(header.get(at..)?)?;
+        at += length;
+        start = start.checked_add(stored_bytes(serial)?)?;
+    }
+    let (serial, _) = varint(header.get(at..)?)?;
+    (serial >= 12).then_some(())?;
+    Some(ColumnPlace { start, bytes: stored_bytes(serial)? })
+}
+
+/// Bytes of a value of that serial type.
+fn stored_bytes(serial: u64) -> Option<u64> {
+    match serial {
+        0 | 8 | 9 => Some(0),
+        1..=4 => Some(serial),
+        5 => Some(6),
+        6 | 7 => Some(8),
+        10 | 11 => None,
+        _ => Some((serial - 12) / 2),
+    }
 }
 
 fn cell(page: &[u8], usable_bytes: usize, pointer_at: usize) -> Option<Cell> {
@@ -64,7 +132,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
 }
 
 /// The values of a record; `None` where it is not one.
-pub(super) fn values(record: &[u8]) -> Option<Vec<ValueRef<'_>>> {
+pub(crate) fn values(record: &[u8]) -> Option<Vec<ValueRef<'_>>> {
     let (header_bytes, mut at) = varint(record)?;
     let header_bytes = usize::try_from(header_bytes).ok()?;
     let header = record.get(..header_bytes)?;

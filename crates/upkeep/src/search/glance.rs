@@ -1,0 +1,108 @@
+//! The first look at a range of rows: which of them may match, from the pages of the file.
+//!
+//! Most searches look for what is rare. Then nearly all of the work is to bring bytes from the file to the prefilter, and SQLite does that
+//! page by page. Rows that may match are read again through SQLite, and so is every range that is not as expected.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::ReadDatabase;
+use crate::observer::Observer;
+use crate::pages::{Column, PageRow, Stored, TablePages};
+
+use super::hit::Source;
+use super::needle::Query;
+use super::scan::may_match;
+use super::table::Table;
+
+/// After a range of which more than one row in this many may match, reading twice costs more than it saves.
+const ROWS_PER_CANDIDATE_MIN: u64 = 8;
+
+/// Ranges that are left to SQLite after one that did not pay.
+const PAUSE_RANGES: u32 = 15;
+
+/// Looks at ranges of rows for one thread.
+pub(super) struct Glance<'a> {
+    database: &'a ReadDatabase,
+    query: &'a Query,
+    observer: &'a dyn Observer,
+    pages: Option<TablePages<'a>>,
+    /// Position of the text among the stored columns, by table; `None` where it cannot be said.
+    positions: BTreeMap<&'static str, Option<usize>>,
+    buffer: Vec<u8>,
+    /// Ranges that are still left to SQLite.
+    pause: u32,
+}
+
+/// What a range holds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Glimpse {
+    /// Rows that may match, or that only SQLite can read; ascending.
+    pub(super) candidates: Vec<i64>,
+    /// All others, and the bytes of their text.
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+}
+
+impl<'a> Glance<'a> {
+    pub(super) fn new(database: &'a ReadDatabase, query: &'a Query, observer: &'a dyn Observer) -> Self {
+        let is_utf8 = database
+            .connection()
+            .query_row("PRAGMA encoding", [], |row| row.get::<_, String>(0))
+            .is_ok_and(|encoding| encoding == "UTF-8");
+        let pages = if is_utf8 { TablePages::of(database) } else { None };
+        Self { database, query, observer, pages, positions: BTreeMap::new(), buffer: Vec::new(), pause: 0 }
+    }
+
+    /// The rows of `table` from `first` to `last`; `None` where SQLite shall read them all.
+    pub(super) fn at(&mut self, table: &Table, first: i64, last: i64) -> Option<Glimpse> {
+        // Titles are few, and matched as plain text.
+        if table.source == Source::Session {
+            return None;
+        }
+        if self.pause > 0 {
+            self.pause -= 1;
+            return None;
+        }
+        let pages = self.pages.as_mut()?;
+        let connection = self.database.connection();
+        let position =
+            *self.positions.entry(table.name).or_insert_with(|| stored_position(connection, table));
+        let column = Column { table: table.name, position: position? };
+        let (query, observer, buffer) = (self.query, self.observer, &mut self.buffer);
+        let mut glimpse = Glimpse::default();
+        let mut each = |row: PageRow<'_, '_>| {
+            let (bytes, may_match) = match row.stored {
+                Stored::Here(text) => (text.len() as u64, query.json().first_candidate(text, 0).is_some()),
+                Stored::Elsewhere(bytes, mut text) => {
+                    (bytes, may_match(query, &mut text, buffer, observer).unwrap_or(true))
+                }
+                Stored::Other => (0, true),
+            };
+            if may_match {
+                glimpse.candidates.push(row.rowid);
+            } else {
+                glimpse.rows += 1;
+                glimpse.bytes += bytes;
+            }
+            !observer.is_cancelled()
+        };
+        let transaction = connection.unchecked_transaction().ok()?;
+        let looked = pages.rows(column, (first, last), &mut each);
+        transaction.finish().ok()?;
+        let is_worth_it = glimpse.candidates.len() as u64 * ROWS_PER_CANDIDATE_MIN <= glimpse.rows;
+        if looked.is_err() || !is_worth_it {
+            self.pause = PAUSE_RANGES;
+        }
+        looked.is_ok().then_some(glimpse)
+    }
+}
+
+/// Where the text of `table` stands in a record: columns are stored in order, but for generated ones.
+fn stored_position(connection: &Connection, table: &Table) -> Option<usize> {
+    let sql = "SELECT cid FROM pragma_table_xinfo(?1) WHERE name = ?2 \
+               AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden <> 0)";
+    let found = connection.query_row(sql, [table.name, table.column], |row| row.get::<_, u32>(0)).optional();
+    found.ok().flatten().and_then(|position| usize::try_from(position).ok())
+}
