@@ -80,3 +80,13 @@ CREATE TRIGGER headwater_turns_deleted AFTER DELETE ON task_session_turns REFERE
     FOR EACH STATEMENT EXECUTE FUNCTION headwater_rows_deleted();
 CREATE TRIGGER headwater_turns_truncated AFTER TRUNCATE ON task_session_turns
     FOR EACH STATEMENT EXECUTE FUNCTION headwater_rows_truncated();
+
+-- Always: also where a program has set session_replication_role to replica, as restores and copies do (C35).
+ALTER TABLE task_session_messages ENABLE ALWAYS TRIGGER headwater_messages_inserted;
+ALTER TABLE task_session_messages ENABLE ALWAYS TRIGGER headwater_messages_updated;
+ALTER TABLE task_session_messages ENABLE ALWAYS TRIGGER headwater_messages_deleted;
+ALTER TABLE task_session_messages ENABLE ALWAYS TRIGGER headwater_messages_truncated;
+ALTER TABLE task_session_turns ENABLE ALWAYS TRIGGER headwater_turns_inserted;
+ALTER TABLE task_session_turns ENABLE ALWAYS TRIGGER headwater_turns_updated;
+ALTER TABLE task_session_turns ENABLE ALWAYS TRIGGER headwater_turns_deleted;
+ALTER TABLE task_session_turns ENABLE ALWAYS TRIGGER headwater_turns_truncated;

@@ -14,6 +14,7 @@ mod run_tx;
 mod schema;
 mod store;
 mod transaction;
+mod triggers;
 
 pub use schema::OpenError;
 pub use store::{PostgresOptions, PostgresStore};

@@ -147,7 +147,8 @@ impl Reader<'_> {
         self.transaction.query(&self.transaction.prepare_cached(&sql).await?, &values).await
     }
 
-    /// The statement that reads a stretch.
+    /// The statement that reads a stretch. Its order names the time also where that is one value: for a time that is NULL PostgreSQL would sort
+    /// by the id instead of reading on in the index.
     fn sql(&self, stretch: &Stretch) -> String {
         let Self { columns, table, time, filter, .. } = self;
         let (behind, direction, nulls) =
@@ -175,14 +176,9 @@ impl Reader<'_> {
             }
             Stretch::Whole | Stretch::Timeless(None) | Stretch::Timed(_) => String::new(),
         };
-        let order = if stretch.has_one_time() {
-            String::new()
-        } else {
-            format!("{time} {direction} NULLS {nulls}, ")
-        };
         format!(
             "SELECT {columns} FROM {table} WHERE task_session_id = $1{task}{filter}{condition}{id}
-             ORDER BY {order}id COLLATE \"C\" {direction} LIMIT $2 OFFSET $3"
+             ORDER BY {time} {direction} NULLS {nulls}, id COLLATE \"C\" {direction} LIMIT $2 OFFSET $3"
         )
     }
 }
@@ -196,3 +192,6 @@ fn bound(stretch: &Stretch) -> (Option<String>, Option<String>) {
         Stretch::Ties(time, id) => (Some(time.as_str().to_owned()), Some(id.clone())),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,16 +30,20 @@ pub(crate) trait Task {
 /// that PostgreSQL chose to give way, that another one overtook, or whose connection was lost before the commit, is tried again; one whose connection was lost while
 /// committing is not, because it may have happened.
 pub(crate) async fn run_tx<T: Task>(pool: &Pool, task: &T) -> Result<T::Answer, WriteError> {
+    attempts(pool, task).await.map_err(|ended| match ended {
+        Ended::Refused(kind) => kind.into(),
+        Ended::Unknown(failed) => WriteErrorKind::Unknown(Box::new(failed)).into(),
+        Ended::Failed(failed) => failed.of_write(),
+    })
+}
+
+/// [`run_tx`], answering with how the last attempt ended.
+pub(crate) async fn attempts<T: Task>(pool: &Pool, task: &T) -> Result<T::Answer, Ended> {
     let mut attempt = 1;
     loop {
-        let failed = match attempt_tx(pool, task).await {
-            Ok(answer) => return Ok(answer),
-            Err(Ended::Refused(kind)) => return Err(kind.into()),
-            Err(Ended::Unknown(error)) => return Err(WriteErrorKind::Unknown(Box::new(error)).into()),
-            Err(Ended::Failed(failed)) => failed,
-        };
-        if attempt == ATTEMPTS || !failed.gives_way() {
-            return Err(failed.of_write());
+        match attempt_tx(pool, task).await {
+            Err(Ended::Failed(failed)) if attempt < ATTEMPTS && failed.gives_way() => {}
+            ended => return ended,
         }
         tokio::time::sleep(pause(attempt)).await;
         attempt += 1;
@@ -47,9 +51,12 @@ pub(crate) async fn run_tx<T: Task>(pool: &Pool, task: &T) -> Result<T::Answer, 
 }
 
 /// How an attempt ended.
-enum Ended {
+pub(crate) enum Ended {
+    /// It asks for what cannot be.
     Refused(WriteErrorKind),
+    /// Nothing was committed.
     Failed(Failed),
+    /// Whether it was committed is not known.
     Unknown(Failed),
 }
 

@@ -2,19 +2,15 @@
 
 use std::error::Error;
 
-use deadpool_postgres::{Client, Pool};
+use deadpool_postgres::Pool;
 use refinery::{Runner, Target};
 
 use crate::failure::Failed;
-
-/// What a host's database lacks, and what goes from it.
-const ADOPT: &str = include_str!("../sql/adopt.sql");
-
-/// The triggers that raise revisions.
-const TRIGGERS: &str = include_str!("../sql/revision_triggers.sql");
+use crate::run_tx::{Ended, attempts};
+use crate::triggers::PutInPlace;
 
 /// The key of the advisory lock under which one process at a time works on the schema: the text "headwater" as a number.
-const LOCK: i64 = 0x6865_6164_7761_7465;
+pub(crate) const LOCK: i64 = 0x6865_6164_7761_7465;
 
 /// Why a database could not be opened as a conversation store. What was in it is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -51,24 +47,20 @@ impl From<Failed> for OpenError {
 pub(crate) async fn prepare(pool: &Pool) -> Result<(), OpenError> {
     let mut client = pool.get().await.map_err(Failed::from)?;
     client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await.map_err(Failed::from)?;
-    let prepared = upgrade(&mut client).await;
+    let prepared = migrations().run_async(&mut **client).await.map_err(of_migration);
     let unlocked = client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await;
     prepared?;
     unlocked.map_err(Failed::from)?;
-    Ok(())
+    drop(client);
+    put_triggers_in_place(pool).await
 }
 
-async fn upgrade(client: &mut Client) -> Result<(), OpenError> {
-    migrations().run_async(&mut ***client).await.map_err(of_migration)?;
-    // One transaction: the journal goes and the triggers come, or neither (C29).
-    let mut replaced = async || {
-        let transaction = client.transaction().await?;
-        for statement in [ADOPT, TRIGGERS] {
-            transaction.batch_execute(statement).await?;
-        }
-        transaction.commit().await
-    };
-    Ok(replaced().await.map_err(Failed::from)?)
+/// See [`PutInPlace`]; it is the same however often it is done.
+pub(crate) async fn put_triggers_in_place(pool: &Pool) -> Result<(), OpenError> {
+    attempts(pool, &PutInPlace).await.map_err(|ended| match ended {
+        Ended::Failed(failed) | Ended::Unknown(failed) => failed.into(),
+        Ended::Refused(kind) => OpenError::Statement(Box::new(kind)),
+    })
 }
 
 /// What a migration failed with: PostgreSQL's answer, or that this program does not know what it found.

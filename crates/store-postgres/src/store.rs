@@ -18,6 +18,7 @@ use crate::failure::{Failed, Unread};
 use crate::run_tx::{ATTEMPTS, Task, run_tx};
 use crate::schema::{self, OpenError};
 use crate::transaction::InTransaction;
+use crate::triggers::{self, PutInPlace};
 use crate::{pages, rows};
 
 /// What PostgreSQL's views of its activity call the store's connections, where the address names nothing else.
@@ -153,16 +154,25 @@ impl Read for Sessions<'_> {
 struct Identity;
 
 impl Read for Identity {
-    type Answer = String;
-    async fn read(&self, transaction: &Transaction<'_>) -> Result<String, Unread> {
-        Ok(transaction.query_one(IDENTITY, &[]).await?.try_get(0)?)
+    /// Whether the triggers are as they were left, and what names this life of the database.
+    type Answer = (bool, String);
+    async fn read(&self, transaction: &Transaction<'_>) -> Result<(bool, String), Unread> {
+        let database: String = transaction.query_one(IDENTITY, &[]).await?.try_get(0)?;
+        let (as_left, found) = triggers::find(transaction).await?;
+        Ok((as_left, format!("{database} {found}")))
     }
 }
 
 #[async_trait]
 impl ConversationSource for PostgresStore {
     async fn epoch(&self) -> Result<Epoch, ReadError> {
-        let identity = self.read(Identity).await?;
+        let (as_left, mut identity) = self.read(Identity).await?;
+        if !as_left {
+            // First the triggers and then the epoch: what is read in it moves with every change again (C35).
+            let put = run_tx(&self.pool, &PutInPlace).await;
+            put.map_err(|error| ReadErrorKind::Unavailable(Box::new(error)))?;
+            identity = self.read(Identity).await?.1;
+        }
         self.life
             .epoch(identity, epoch::random)
             .map_err(|error| ReadErrorKind::Unavailable(Box::new(error)).into())

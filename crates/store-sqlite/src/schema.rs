@@ -55,6 +55,9 @@ pub struct Upgrade {
     pub backup: Option<PathBuf>,
     /// Triggers that were put in place, by name.
     pub triggers: Vec<String>,
+    /// Sessions that are gone while turns, messages or a revision of theirs are left: a program that does not heed foreign keys removed them. Nobody sees those
+    /// rows.
+    pub orphaned_sessions: u64,
 }
 
 /// Is told before each statement of the upgrade; tests stop it there.
@@ -89,7 +92,42 @@ pub(crate) fn prepare(
     reached("COMMIT")?;
     transaction.commit()?;
     db.pragma_update(None, "secure_delete", overwrites)?;
+    upgrade.orphaned_sessions = orphaned_sessions(db)?;
     Ok(upgrade)
+}
+
+/// Counts them with one step into an index for each session; no row is read.
+fn orphaned_sessions(db: &Connection) -> rusqlite::Result<u64> {
+    let mut steps = Vec::new();
+    let mut named = Vec::new();
+    for (number, table) in ["task_session_messages", "task_session_turns"].iter().enumerate() {
+        steps.push(format!(
+            "named{number} (id) AS (SELECT min(task_session_id) FROM {table} UNION ALL
+                 SELECT (SELECT min(task_session_id) FROM {table} WHERE task_session_id > named{number}.id) FROM named{number} WHERE id IS NOT NULL)"
+        ));
+        named.push(format!("SELECT id FROM named{number} WHERE id IS NOT NULL"));
+    }
+    named.push("SELECT session_id FROM conversation_session_revisions".to_owned());
+    let sql = format!(
+        "WITH RECURSIVE {} SELECT count(*) FROM ({}) WHERE id NOT IN (SELECT id FROM task_sessions)",
+        steps.join(", "),
+        named.join(" UNION ")
+    );
+    db.query_row(&sql, [], |row| row.get(0)).map(i64::unsigned_abs)
+}
+
+/// Puts the triggers in place where they are not as they should be.
+pub(crate) fn put_triggers_in_place(db: &Connection) -> rusqlite::Result<()> {
+    ensure_triggers(db, &mut |_| Ok(())).map(drop)
+}
+
+/// The version of the schema, and whether all triggers are in place.
+pub(crate) fn look(db: &Connection) -> rusqlite::Result<(i64, bool)> {
+    let mut in_place = true;
+    for wanted in wanted_triggers() {
+        in_place &= stored_trigger(db, wanted)?.as_deref() == Some(wanted);
+    }
+    Ok((db.pragma_query_value(None, "schema_version", |row| row.get(0))?, in_place))
 }
 
 fn migrations() -> Runner {
@@ -121,18 +159,11 @@ fn ensure_columns(db: &Transaction<'_>, reached: Reached<'_>) -> rusqlite::Resul
 
 /// Puts the triggers in place where they are not there to the letter: a trigger of the same name that does something else would count
 /// a change twice or not at all. Answers with the names of those.
-fn ensure_triggers(db: &Transaction<'_>, reached: Reached<'_>) -> rusqlite::Result<Vec<String>> {
+fn ensure_triggers(db: &Connection, reached: Reached<'_>) -> rusqlite::Result<Vec<String>> {
     let mut placed = Vec::new();
-    for wanted in TRIGGERS.split_inclusive("END;").map(statement).filter(|sql| !sql.is_empty()) {
-        let name = wanted.split_whitespace().nth(2).unwrap_or_default();
-        let stored: Option<String> = db
-            .prepare_cached(
-                "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = ?1 COLLATE NOCASE",
-            )?
-            .query_map([name], |row| row.get(0))?
-            .next()
-            .transpose()?;
-        if stored.as_deref() == Some(wanted) {
+    for wanted in wanted_triggers() {
+        let name = name(wanted);
+        if stored_trigger(db, wanted)?.as_deref() == Some(wanted) {
             continue;
         }
         for statement in [&format!("DROP TRIGGER IF EXISTS main.{name}"), wanted] {
@@ -142,6 +173,22 @@ fn ensure_triggers(db: &Transaction<'_>, reached: Reached<'_>) -> rusqlite::Resu
         placed.push(name.to_owned());
     }
     Ok(placed)
+}
+
+/// The statements that create the triggers.
+fn wanted_triggers() -> impl Iterator<Item = &'static str> {
+    TRIGGERS.split_inclusive("END;").map(statement).filter(|sql| !sql.is_empty())
+}
+
+/// The statement that created the trigger which has the name of that in `wanted`.
+fn stored_trigger(db: &Connection, wanted: &str) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = ?1 COLLATE NOCASE";
+    db.prepare_cached(sql)?.query_map([name(wanted)], |row| row.get(0))?.next().transpose()
+}
+
+/// The name in a statement that creates a trigger.
+fn name(statement: &str) -> &str {
+    statement.split_whitespace().nth(2).unwrap_or_default()
 }
 
 /// The statement in a piece of the file, without the comment before it and the semicolon behind it.

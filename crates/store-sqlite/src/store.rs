@@ -42,7 +42,7 @@ impl SqliteStore {
         let upgrade = schema::prepare(&mut db, path, &mut |_| Ok(()))?;
         Ok(Self {
             path: path.to_owned(),
-            life: Life::begin(Some(epoch::identity(path)), epoch::random()?),
+            life: Life::begin(None, epoch::random()?),
             readers: Readers::new(path.to_owned(), options),
             writer: Writer::start(db, options.content_limit)?,
             upgrade,
@@ -58,7 +58,15 @@ impl SqliteStore {
 #[async_trait]
 impl ConversationSource for SqliteStore {
     async fn epoch(&self) -> Result<Epoch, ReadError> {
-        let epoch = self.life.epoch(epoch::identity(&self.path), epoch::random);
+        let look = || self.readers.read(|db| schema::look(db).map_err(failure::read_error));
+        let (mut version, in_place) = look().await?;
+        if !in_place {
+            // First the triggers and then the epoch: what is read in it moves with every change again (C35).
+            let put = self.writer.write(Work::PutTriggers).await;
+            put.map_err(|error| ReadErrorKind::Unavailable(Box::new(error)))?;
+            version = look().await?.0;
+        }
+        let epoch = self.life.epoch((epoch::file(&self.path), version), epoch::random);
         epoch.map_err(|error| ReadErrorKind::Unavailable(Box::new(error)).into())
     }
 
@@ -108,7 +116,7 @@ impl ConversationWriter for SqliteStore {
     async fn create_session(&self, session: NewSession) -> Result<SessionRecord, WriteError> {
         match self.writer.write(Work::CreateSession(session)).await? {
             Done::Session(record) => Ok(record),
-            Done::Removed | Done::Written(_) => Err(mixed_up()),
+            Done::Removed | Done::TriggersPut | Done::Written(_) => Err(mixed_up()),
         }
     }
 
@@ -119,7 +127,7 @@ impl ConversationWriter for SqliteStore {
     async fn apply(&self, batch: Batch) -> Result<Written, WriteError> {
         match self.writer.write(Work::Apply(batch)).await? {
             Done::Written(written) => Ok(written),
-            Done::Removed | Done::Session(_) => Err(mixed_up()),
+            Done::Removed | Done::TriggersPut | Done::Session(_) => Err(mixed_up()),
         }
     }
 }
@@ -127,3 +135,6 @@ impl ConversationWriter for SqliteStore {
 fn mixed_up() -> WriteError {
     WriteErrorKind::Storage("the answer belongs to another request".into()).into()
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ use headwater_store::apply::{self, Failure};
 use headwater_store::{Batch, ContentLimit, NewSession, Written};
 use rusqlite::Connection;
 
+use crate::schema;
 use crate::transaction::InTransaction;
 
 /// A request.
@@ -18,6 +19,8 @@ pub(crate) enum Work {
     CreateSession(NewSession),
     /// Remove a session.
     DeleteSession(SessionId),
+    /// Put the triggers back.
+    PutTriggers,
 }
 
 /// What was done.
@@ -29,6 +32,8 @@ pub(crate) enum Done {
     Session(SessionRecord),
     /// A session is gone.
     Removed,
+    /// The triggers are in place.
+    TriggersPut,
 }
 
 /// Does `work` inside the transaction of `db`.
@@ -45,6 +50,7 @@ pub(crate) fn perform(
             Work::DeleteSession(session) => {
                 apply::delete_session(&mut rows, session).await.map(|()| Done::Removed)
             }
+            Work::PutTriggers => Ok(schema::put_triggers_in_place(db).map(|()| Done::TriggersPut)?),
         }
     };
     // Nothing in it waits.

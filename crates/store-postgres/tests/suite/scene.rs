@@ -59,6 +59,11 @@ pub(crate) fn new_turn(id: &str) -> NewTurn {
     }
 }
 
+/// Adds a turn whose id is a text of any kind.
+pub(crate) fn new_turn_named(name: &str) -> Mutation {
+    Mutation::CreateTurn(new_turn(&name.replace(' ', "-")))
+}
+
 /// A tool's message in the turn `turn`.
 pub(crate) fn create(id: &str, turn: &str) -> Mutation {
     Mutation::CreateMessage(NewMessage {

@@ -155,6 +155,31 @@ pub async fn numbers_of_prompts_are_never_used_twice<F: Fixture>(fixture: &F) {
     assert_eq!(error.to_string(), wanted.to_string());
 }
 
+/// A clock that goes back changes what times say, not the order of steps: each receipt begins where the one before ended.
+pub async fn a_clock_that_goes_back_keeps_receipts_in_order<F: Fixture>(fixture: &F) {
+    scene::begin(fixture, "s", "t").await;
+    let mut at = scene::revision(fixture, "s").await.expect("a session");
+    let more = |offset_bytes| Mutation::AppendContent {
+        message: scene::message("a"),
+        offset_bytes,
+        text: "more".into(),
+    };
+    let ends = Mutation::CompleteTurn { turn: scene::turn("s"), completed_at: None };
+    for (time, mutation) in [
+        (1_000, scene::create("a", "s")),
+        (-5_000, scene::create("b", "s")),
+        (900, more(4)),
+        (-9_000, more(8)),
+        (-9_000_000_000, ends),
+    ] {
+        let receipts = scene::apply(fixture, "s", time, vec![mutation]).await.expect("a change");
+        assert_eq!((receipts[0].base, receipts[0].revision), (at, at.after(1).expect("a revision")));
+        at = receipts[0].revision;
+    }
+    let order = "SELECT count(*) FROM task_session_messages WHERE id = 'b' AND created_at < (SELECT created_at FROM task_session_messages WHERE id = 'a')";
+    assert_eq!(fixture.count(order).await, 1, "messages of an agent keep the times they were given");
+}
+
 /// Revisions beyond what a double can count stay exact (case A18).
 pub async fn revisions_keep_every_digit<F: Fixture>(fixture: &F) {
     scene::begin(fixture, "s", "t").await;
