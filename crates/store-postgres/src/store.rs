@@ -42,7 +42,8 @@ impl Default for PostgresOptions {
     }
 }
 
-/// A conversation store in PostgreSQL. Needs a tokio runtime. Connections are not encrypted: use a socket or a network of your own.
+/// A conversation store in PostgreSQL. Needs a tokio runtime. Connections are not encrypted: use a socket or a network of your own. An
+/// address that asks for encryption is refused.
 #[derive(Debug)]
 pub struct PostgresStore {
     pool: Pool,

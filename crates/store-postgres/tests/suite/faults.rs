@@ -7,7 +7,7 @@ use std::time::Duration;
 use headwater_model::conversation::Receipt;
 use headwater_store::conformance::Choices;
 use headwater_store::{ConversationSource, Mutation, PageQuery, ReadErrorKind, Retry, WriteErrorKind};
-use headwater_store_postgres::{PostgresOptions, PostgresStore};
+use headwater_store_postgres::{OpenError, PostgresOptions, PostgresStore};
 use headwater_testkit::postgres::{Cluster, Cut, Proxy};
 
 use crate::scene::{
@@ -261,4 +261,21 @@ async fn a_pool_that_is_used_up_is_an_error_that_passes() {
     let (first, ()) = tokio::join!(apply(&store, "a", vec![create("first", "a")]), second);
     assert!(first.unwrap()[0].is_step());
     assert!(apply(&store, "a", vec![create("second", "a")]).await.unwrap()[0].is_step());
+}
+
+/// An address that asks for encryption is refused: nothing is sent in the clear in its place.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_asks_for_encryption_is_refused() {
+    let cluster = Cluster::start();
+    let address = cluster.create_database();
+    for (mode, is_known) in [("require", true), ("verify-full", false), ("verify-ca", false)] {
+        let error = PostgresStore::open(&format!("{address} sslmode={mode}"), PATIENT).await.unwrap_err();
+        let refused = if is_known {
+            matches!(error, OpenError::Connect(_))
+        } else {
+            matches!(error, OpenError::Options(_))
+        };
+        assert!(refused, "{mode}: {error:?}");
+    }
+    drop(PostgresStore::open(&format!("{address} sslmode=prefer"), PATIENT).await.unwrap());
 }
