@@ -196,3 +196,17 @@ async fn an_upgrade_that_stops_anywhere_leaves_the_database_as_it_was() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_of_a_newer_program_is_refused() {
+    let cluster = Cluster::start();
+    let host = Host::new(&cluster, HOST).await;
+    drop(host.open().await.unwrap());
+    let newer =
+        "INSERT INTO refinery_schema_history VALUES (999, 'from_the_future', '2027-01-01T00:00:00Z', '1')";
+    host.plain.batch_execute(newer).await.unwrap();
+    let error = host.open().await.unwrap_err();
+    assert!(matches!(error, OpenError::Migration(_)), "{error:?}");
+    host.plain.batch_execute("DELETE FROM refinery_schema_history WHERE version = 999").await.unwrap();
+    drop(host.open().await.unwrap());
+}

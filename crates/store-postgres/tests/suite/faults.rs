@@ -279,3 +279,28 @@ async fn an_address_that_asks_for_encryption_is_refused() {
     }
     drop(PostgresStore::open(&format!("{address} sslmode=prefer"), PATIENT).await.unwrap());
 }
+
+/// A database that takes no writes says so, is read, and takes them again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_cannot_be_written_can_be_read() {
+    let cluster = Cluster::start();
+    let address = cluster.create_database();
+    let (store, plain) = (open(&address, &["a"]).await, connect(&address).await);
+    let before = revision(&store, "a").await;
+    // Counts for new connections, so those that are there are ended.
+    let only = |read: &str| {
+        format!(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = {read}', current_database()); END $$;
+             SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'headwater' AND datname = current_database()"
+        )
+    };
+    plain.batch_execute(&only("on")).await.unwrap();
+    for _ in 0..2 {
+        let error = apply(&store, "a", vec![create("m", "a")]).await.unwrap_err();
+        assert!(matches!(error.0, WriteErrorKind::ReadOnly), "{error:?}");
+        assert_eq!(revision(&store, "a").await, before);
+        store.epoch().await.unwrap();
+    }
+    plain.batch_execute(&only("off")).await.unwrap();
+    assert_eq!(apply(&store, "a", vec![create("m", "a")]).await.unwrap()[0].base, before);
+}
