@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use headwater_testkit::fixture::Fixture;
 use headwater_testkit::opencode::OpenCode;
 use headwater_testkit::wait::until;
+use rusqlite::config::DbConfig;
 use serde_json::Value;
 
 /// Exit status of a command that did what it was asked.
@@ -12,6 +14,12 @@ const DONE: i32 = 0;
 
 /// Exit status of a command that was refused, for instance because a session had changed a moment ago.
 const BUSY: i32 = 3;
+
+/// How long a session is left alone after a change, in milliseconds: the default of the program.
+const SETTLE_MS: i64 = 2000;
+
+/// Writes that OpenCode makes after a turn is over (fact A7). Each may unsettle a session once more.
+const WRITES_AFTER_A_TURN: u32 = 2;
 
 /// Where the program works.
 pub(crate) struct Headwater {
@@ -35,24 +43,49 @@ impl Headwater {
         last_line(&output)
     }
 
-    /// The same, again and again while the answer is "later": sessions settle for a moment after a turn, and a server may be too slow to
-    /// say what it is doing.
+    /// The same once the sessions that `arguments` name have settled (fact A7). Only `not-settled` is answered with another try, and only as
+    /// often as OpenCode may still write after a turn: a command that is refused for any other reason, or again and again, is a fault.
     ///
     /// # Panics
-    /// If it fails or is refused for another reason.
+    /// If it fails, is refused for another reason, or more often.
     pub(crate) fn run_when_settled(&self, arguments: &[&str]) -> Value {
-        let mut result = Value::Null;
-        until("sessions to settle", || {
+        for _ in 0..=WRITES_AFTER_A_TURN {
+            self.wait_settled(arguments);
             let output = self.output(arguments);
+            if output.status.code() == Some(DONE) {
+                return last_line(&output);
+            }
             let told = told(&output);
-            let is_done = output.status.code() == Some(DONE);
-            let is_later = ["not-settled", "maintenance_required"].iter().any(|reason| told.contains(reason));
-            let is_later = is_later && output.status.code() == Some(BUSY);
-            assert!(is_done || is_later, "{arguments:?}: {:?}: {told}", output.status);
-            result = last_line(&output);
-            is_done
+            assert_eq!(output.status.code(), Some(BUSY), "{arguments:?}: {told}");
+            assert_eq!(reasons(&last_line(&output)), ["not-settled"], "{arguments:?}: {told}");
+        }
+        panic!("{arguments:?}: refused although the sessions had settled {} times", WRITES_AFTER_A_TURN + 1);
+    }
+
+    /// Waits until no row of the sessions that `arguments` name, or of their children, has changed for the settling time.
+    fn wait_settled(&self, arguments: &[&str]) {
+        let named = arguments.windows(2).filter(|pair| pair[0] == "--session");
+        let named: Vec<String> = named.map(|pair| format!("'{}'", pair[1])).collect();
+        assert!(!named.is_empty(), "{arguments:?} names no session to wait for");
+        let named = named.join(", ");
+        let family = format!("SELECT id FROM session WHERE id IN ({named}) OR parent_id IN ({named})");
+        let tables = [
+            ("session", "id"),
+            ("message", "session_id"),
+            ("part", "session_id"),
+            ("session_message", "session_id"),
+        ];
+        let newest = tables.map(|(table, column)| {
+            format!("SELECT max(time_updated) AS t FROM {table} WHERE {column} IN ({family})")
         });
-        result
+        let age = format!(
+            "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) - max(t) FROM ({})",
+            newest.join(" UNION ALL ")
+        );
+        let database = Fixture::reopen(&self.database);
+        // The log is part of what the program is to meet.
+        database.connection().set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+        until("sessions to settle", || database.integer(&age) > SETTLE_MS);
     }
 
     fn output(&self, arguments: &[&str]) -> Output {
@@ -81,6 +114,15 @@ pub(crate) fn find<'a>(result: &'a Value, name: &str) -> Option<&'a Value> {
 fn last_line(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(text.lines().next_back().unwrap_or_default()).unwrap()
+}
+
+/// Why something was kept, each reason once.
+fn reasons(result: &Value) -> Vec<&str> {
+    let kept = find(result, "kept").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let mut reasons: Vec<&str> = kept.iter().filter_map(|kept| kept["reason"].as_str()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    reasons
 }
 
 fn told(output: &Output) -> String {
