@@ -75,9 +75,6 @@ pub(crate) const NAMES: [&str; 19] = [
     "man",
 ];
 
-/// How long a command waits for another program's lock.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// How long a server that holds the database may take to say whether a session is busy.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
 

@@ -39,5 +39,5 @@ mod units;
 pub mod vacuum;
 
 pub use locks::HeldLock;
-pub use open::{Access, DatabaseFile, OpenError, OpenErrorKind, ReadDatabase, WriteDatabase};
+pub use open::{Access, DatabaseFile, LOCK_WAIT, OpenError, OpenErrorKind, ReadDatabase, WriteDatabase};
 pub use reading::ReadError;

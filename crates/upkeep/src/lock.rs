@@ -15,8 +15,8 @@ use headwater_model::ByteCount;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use serde::Serialize;
 
-use crate::WriteDatabase;
 use crate::units::iec;
+use crate::{LOCK_WAIT, WriteDatabase};
 
 mod log;
 
@@ -69,12 +69,12 @@ pub struct LockPolicy {
 }
 
 impl LockPolicy {
-    /// For commands and batches: waits up to ten seconds for a writer and for readers of the log.
+    /// For commands and batches: waits [`LOCK_WAIT`] for a writer and for readers of the log.
     pub const BATCH: Self = Self {
         target: Duration::from_millis(50),
-        wait: Duration::from_secs(10),
+        wait: LOCK_WAIT,
         log_bytes_max: ByteCount::from_mib(32),
-        log_wait: Duration::from_secs(10),
+        log_wait: LOCK_WAIT,
     };
 
     /// For requests from a running program: a busy database is an answer and not a reason to wait (P8).

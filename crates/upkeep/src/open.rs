@@ -36,8 +36,8 @@ pub(crate) use fingerprint::{FileId, FileState};
 /// Page cache of one connection in KiB. Two connections, a sorter and buffers stay under the 64 MiB that any command may use.
 const CACHE_KIB: i64 = 8 * 1024;
 
-/// How long a reader waits for a lock: as long as OpenCode itself (fact A1).
-const READ_WAIT: Duration = Duration::from_secs(5);
+/// How long anything here waits for another program's lock: as long as OpenCode itself (fact A1).
+pub const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// A database open for reading only. Reading writes nothing: no checkpoint, no side file, no journal.
 ///
@@ -59,7 +59,7 @@ impl ReadDatabase {
     /// # Errors
     /// [`OpenError`] where the file is missing, not a database, not OpenCode's, damaged, locked or not readable.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        Self::open_within(path, READ_WAIT)
+        Self::open_within(path, LOCK_WAIT)
     }
 
     /// As [`ReadDatabase::open`], waiting up to `busy_timeout` for a lock.
@@ -155,7 +155,7 @@ impl ReadDatabase {
         Surroundings::of(&self.file)?.ensure_same(&self.file)?;
         self.check_unwritten()?;
         let connection =
-            open_reading(&self.file, self.access, READ_WAIT).map_err(|kind| explain(kind, &self.file))?;
+            open_reading(&self.file, self.access, LOCK_WAIT).map_err(|kind| explain(kind, &self.file))?;
         load_schema(&connection)?;
         settle(&connection)?;
         Ok(Self {

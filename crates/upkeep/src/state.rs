@@ -8,7 +8,6 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
@@ -125,7 +124,7 @@ impl StateFile {
     fn connect(path: &Path) -> Result<Self, StateErrorKind> {
         create_empty(path)?;
         let connection = open_connection(path)?;
-        connection.busy_timeout(Duration::from_secs(5))?;
+        connection.busy_timeout(crate::LOCK_WAIT)?;
         // FULL leaves the end of the journal, which is the commit, to the next sync of the folder.
         connection.pragma_update(None, "synchronous", "EXTRA")?;
         connection.pragma_update(None, "trusted_schema", false)?;

@@ -201,7 +201,7 @@ fn with_pruner<T>(
     app: &App,
     body: impl FnOnce(&mut Pruner<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let database = WriteDatabase::open(&app.database()?, super::LOCK_TIMEOUT)?;
+    let database = WriteDatabase::open(&app.database()?, headwater_upkeep::LOCK_WAIT)?;
     let mut state = args.state.open()?;
     let identity = DatabaseIdentity::read(database.connection(), database.file())
         .map_err(headwater_upkeep::prune::PruneError::from)?;

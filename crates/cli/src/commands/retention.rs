@@ -124,7 +124,7 @@ fn apply(
     if policy.enabled && !planned.is_empty() {
         confirm(app, confirmed.yes, "Let the policy remove this?")?;
     }
-    let database = WriteDatabase::open(&app.database()?, super::LOCK_TIMEOUT)?;
+    let database = WriteDatabase::open(&app.database()?, headwater_upkeep::LOCK_WAIT)?;
     let mut state = state.open()?;
     let probe = OpenCodeServers::new(database.file().path(), super::SERVER_TIMEOUT);
     let watch = Watch::new(app.cancel.clone());

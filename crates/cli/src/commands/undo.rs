@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
         ))?;
     }
     confirm(app, args.confirm.yes, "Restore it?")?;
-    let database = WriteDatabase::open(&path, super::LOCK_TIMEOUT)?;
+    let database = WriteDatabase::open(&path, headwater_upkeep::LOCK_WAIT)?;
     let mut state = args.state.open()?;
     let probe = OpenCodeServers::new(database.file().path(), super::SERVER_TIMEOUT);
     let fence = FenceOptions { interrupted: args.interrupted, ..FenceOptions::default() };

@@ -5,7 +5,7 @@ use rusqlite::config::DbConfig;
 
 use super::access::{Access, Surroundings};
 use super::registry::{Registration, Use};
-use super::{DatabaseFile, OpenErrorKind, READ_WAIT, explain, open_reading, settle, within_schema_budget};
+use super::{DatabaseFile, LOCK_WAIT, OpenErrorKind, explain, open_reading, settle, within_schema_budget};
 
 /// A reading connection to a file whose content is not trusted: no layout is asked for, and SQLite goes on past what it would refuse.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl DamagedDatabase {
         }
         let access = surroundings.access(&file);
         let registration = Registration::new(file.id(), file.is_wal(), Use::Reading)?;
-        let connection = open_reading(&file, access, READ_WAIT).map_err(|kind| explain(kind, &file))?;
+        let connection = open_reading(&file, access, LOCK_WAIT).map_err(|kind| explain(kind, &file))?;
         // Nothing is written: the file is open read-only. The flag makes SQLite accept a file that is shorter than its header says, and
         // a schema of which some entries are broken.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)?;

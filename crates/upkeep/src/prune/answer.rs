@@ -61,6 +61,20 @@ pub enum Why {
     NoSuchItem,
 }
 
+impl Why {
+    /// Whether it holds for every message of the database at this moment: to try the next one would be to wait the same wait again.
+    pub(super) fn is_about_database(self) -> bool {
+        match self {
+            Self::Unsupported(_)
+            | Self::Busy
+            | Self::AskedTooLongAgo
+            | Self::OtherPrune
+            | Self::LogPinned => true,
+            Self::Kept(_) | Self::Moved | Self::NoSuchItem => false,
+        }
+    }
+}
+
 impl Serialize for Why {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

@@ -60,11 +60,13 @@ impl Pruner<'_> {
         Ok(())
     }
 
-    /// Commits each message, then resolves the intents of all. A failure stops at its message; the intents of the others are void.
+    /// Commits each message, then resolves the intents of all. A failure stops at its message, and so does a refusal that holds for the
+    /// whole database, which is waited for once; the intents of the others are void.
     fn commit_all(&mut self, preparations: &[Preparation]) -> Result<Vec<Answered>, PruneError> {
         let mut answers = Vec::with_capacity(preparations.len());
         let mut resolutions = Vec::new();
         let mut failure = None;
+        let mut refused: Option<Why> = None;
         for preparation in preparations {
             let mut has_failed = false;
             let answered = match preparation {
@@ -72,13 +74,18 @@ impl Pruner<'_> {
                     Answered { answer: answer.clone(), skipped: *skipped, is_fresh: false }
                 }
                 Preparation::Ready(prepared) => {
-                    let outcome =
-                        if failure.is_some() { Ok(Err(Why::Busy.into())) } else { self.commit(prepared) };
-                    let outcome = outcome.unwrap_or_else(|error| {
-                        has_failed = true;
-                        failure = Some(error);
-                        Err(Why::Busy.into())
-                    });
+                    let outcome = refused
+                        .map_or_else(|| self.commit(prepared), |why| Ok(Err(why.into())))
+                        .unwrap_or_else(|error| {
+                            has_failed = true;
+                            failure = Some(error);
+                            Err(Why::Busy.into())
+                        });
+                    if let Err(Blocked { why, .. }) = &outcome
+                        && why.is_about_database()
+                    {
+                        refused = Some(*why);
+                    }
                     answered(prepared, outcome)
                 }
             };

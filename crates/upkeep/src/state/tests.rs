@@ -1,4 +1,5 @@
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use headwater_model::{ContentRevision, UnixMillis};
 

@@ -415,6 +415,70 @@ fn a_cancelled_prune_says_so_and_the_next_one_does_the_rest() {
     assert_eq!(receipts(&path), 40);
 }
 
+/// Counts how often a step is reached.
+struct Counting {
+    step: Step,
+    times: AtomicU32,
+}
+
+impl Observer for Counting {
+    fn progress(&self, _progress: Progress) {}
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+    fn reached(&self, step: &'static str) {
+        if step == self.step.name() {
+            self.times.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn a_busy_database_is_waited_for_once_however_many_messages_are_to_go() {
+    for layout in [Layout::V1, Layout::V2] {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Fixture::create(folder.path().join("opencode.db"), layout);
+        let session = Session::named("ses_a");
+        if layout == Layout::V1 {
+            db.session(&session);
+        } else {
+            db.session_v2(&session);
+        }
+        for number in 0..5 {
+            let id = format!("msg_{number}");
+            if layout == Layout::V1 {
+                db.assistant(&id, "ses_a");
+                db.part(&format!("prt_{number}"), &id, "ses_a", &part::bash("call", "out"));
+            } else {
+                let content = v2::assistant(&[v2::tool("call", "bash", "out"), v2::text("done")]);
+                db.session_message(&id, "ses_a", "assistant", number, NOW, &content);
+            }
+        }
+        let path = db.close();
+        let selection = selection(&[Class::Technical]);
+        let plan = planned(&path, &selection);
+        let before = dump(&path);
+        let writer = Fixture::reopen(&path);
+        writer.sql("BEGIN IMMEDIATE");
+        let database = WriteDatabase::open(&path, Duration::ZERO).unwrap();
+        let mut state = StateFile::open(&state_path(&path)).unwrap();
+        let asked = Counting { step: Step::Asked, times: AtomicU32::new(0) };
+        let options = PruneOptions::immediate();
+        let mut pruner =
+            Pruner::new(&database, &mut state, &NoServers, options, selection.now, &asked).unwrap();
+        let (report, outcome) = pruner.apply(&plan, &selection);
+        outcome.unwrap();
+        assert_eq!(report.stopped, Some(Stopped::Blocked(Why::Busy)), "{layout:?}");
+        assert_eq!(asked.times.load(Ordering::Relaxed), 1, "{layout:?}: one wait");
+        drop(database);
+        writer.sql("ROLLBACK");
+        drop(writer);
+        assert_eq!(dump(&path), before, "{layout:?}");
+        let report = apply(&path, &plan, &selection);
+        assert_eq!(report.classes[&Class::Technical].messages, 5, "{layout:?}: {report:?}");
+    }
+}
+
 #[test]
 fn a_pinned_log_stops_a_bulk_prune_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
