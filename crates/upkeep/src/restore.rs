@@ -166,7 +166,7 @@ fn kept_name(path: &Path) -> Result<PathBuf, RebuildErrorKind> {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".before-restore-{number}"));
         let name = PathBuf::from(name);
-        let taken = [name.clone(), beside(&name, "-wal"), beside(&name, "-shm")];
+        let taken = ["", "-wal", "-shm", "-journal"].map(|suffix| beside(&name, suffix));
         if taken
             .iter()
             .map(|name| is_taken(name))

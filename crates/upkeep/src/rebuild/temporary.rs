@@ -4,10 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::rebuild::place::folder_of;
 
@@ -33,13 +34,23 @@ impl TemporaryFile {
 
     /// The same, with another `mark` in its name: a file that no later run takes for its own.
     pub(crate) fn create_marked(database: &Path, mark: &str) -> io::Result<Self> {
+        Self::create_seen(database, mark, |_| ())
+    }
+
+    /// The same; `created` is told the path of each file that is there and not locked yet.
+    fn create_seen(database: &Path, mark: &str, mut created: impl FnMut(&Path)) -> io::Result<Self> {
         let process = std::process::id();
         for attempt in 0_u32..1000 {
             let mut name: OsString = database.file_name().unwrap_or_default().to_owned();
             name.push(format!("{mark}{process}-{attempt}{ENDING}"));
             let path = folder_of(database).join(name);
             match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
-                Ok(file) => return Ok(Self::held(path, file)),
+                Ok(file) => {
+                    created(&path);
+                    if let Some(held) = Self::held(path, file)? {
+                        return Ok(held);
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -47,10 +58,15 @@ impl TemporaryFile {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    fn held(path: PathBuf, file: File) -> Self {
+    /// Locks the file. `None` where a sweep came between its creation and the lock: whoever sweeps holds the lock until the name is gone, so
+    /// the file is lost exactly if the lock is taken, or is had with no name left.
+    fn held(path: PathBuf, file: File) -> io::Result<Option<Self>> {
         // A file system without such locks has no way to tell a killed run from a slow one: then nothing is swept there.
-        let _unsupported = flock(&file, FlockOperation::NonBlockingLockExclusive);
-        Self { path, is_ours: true, held: Some(file) }
+        if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            return Ok(None);
+        }
+        let is_named = file.metadata()?.nlink() > 0;
+        Ok(is_named.then_some(Self { path, is_ours: true, held: Some(file) }))
     }
 
     /// Names the file anew, beside where it was.
@@ -87,9 +103,29 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// Whether no run holds the file at `path` any more.
-pub(crate) fn is_abandoned(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
+/// A file that no run holds any more, locked against a run that is about to.
+#[derive(Debug)]
+pub(crate) struct Abandoned {
+    path: PathBuf,
+    _held: File,
+}
+
+impl Abandoned {
+    /// Locks the file at `path`; `None` where a run holds it, or it is gone.
+    pub(crate) fn lock(path: &Path) -> Option<Self> {
+        let file = File::open(path).ok()?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        Some(Self { path: path.to_owned(), _held: file })
+    }
+
+    /// Removes it before the lock goes. Answers its path.
+    pub(crate) fn remove(self) -> io::Result<PathBuf> {
+        match fs::remove_file(&self.path) {
+            // Another sweep was quicker.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(self.path),
+        }
+    }
 }
 
 /// Files that earlier rebuilds of `database` left beside it, sorted. One of them may be an old database: a run that was killed after
@@ -113,10 +149,8 @@ pub(crate) fn leftovers_marked(database: &Path, mark: &str) -> io::Result<Vec<Pa
 
 /// Removes what killed runs left under `mark`, where nothing under it can be worth keeping. Says what went.
 pub(crate) fn sweep_marked(database: &Path, mark: &str) -> io::Result<Vec<PathBuf>> {
-    let mut leftovers = leftovers_marked(database, mark)?;
-    leftovers.retain(|leftover| is_abandoned(leftover));
-    leftovers.iter().try_for_each(fs::remove_file)?;
-    Ok(leftovers)
+    let leftovers = leftovers_marked(database, mark)?;
+    leftovers.iter().filter_map(|leftover| Abandoned::lock(leftover)).map(Abandoned::remove).collect()
 }
 
 /// The numbers between the mark and the ending of a name of ours, with `-` between them; `None` for any other name.
@@ -164,6 +198,35 @@ mod tests {
         fs::write(&left, b"x").unwrap();
         assert_eq!(sweep_marked(&database, ".snapshot-").unwrap(), std::slice::from_ref(&left));
         assert!(used.path().exists() && !left.exists());
+    }
+
+    #[test]
+    fn a_file_that_a_sweep_takes_before_it_is_locked_is_made_again_under_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("opencode.db");
+        let mut swept = Vec::new();
+        let made = TemporaryFile::create_seen(&database, ".snapshot-", |path| {
+            if swept.is_empty() {
+                swept = sweep_marked(&database, ".snapshot-").unwrap();
+                assert_eq!(swept, [path], "nothing but a lock tells a new file from one that was left");
+            }
+        })
+        .unwrap();
+        assert!(made.path().exists() && made.path() != swept[0]);
+        assert_eq!(sweep_marked(&database, ".snapshot-").unwrap(), Vec::<PathBuf>::new(), "it is locked");
+    }
+
+    #[test]
+    fn a_file_that_a_sweep_is_about_to_remove_is_left_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("opencode.db");
+        let mut sweep = None;
+        let made = TemporaryFile::create_seen(&database, ".snapshot-", |path| {
+            sweep = sweep.take().or_else(|| Abandoned::lock(path));
+        })
+        .unwrap();
+        let swept = sweep.unwrap().remove().unwrap();
+        assert!(made.path().exists() && made.path() != swept && !swept.exists());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use rustix::fs::{CWD, RenameFlags};
 
 use crate::rebuild::RebuildErrorKind;
 use crate::rebuild::error::Doing;
-use crate::rebuild::temporary::{self, ENDING, TemporaryFile};
+use crate::rebuild::temporary::{self, Abandoned, ENDING, TemporaryFile};
 
 /// Between the name of the database and the process id.
 const MARK: &str = ".restoring-";
@@ -36,15 +36,15 @@ pub(super) fn create(database: &Path) -> io::Result<TemporaryFile> {
 }
 
 /// What lies under a name of a restore.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Leftover {
     /// A copy of a snapshot, finished or not.
-    New,
+    New(Abandoned),
     /// A database that was replaced.
-    Previous,
+    Previous(PathBuf),
 }
 
-fn leftovers(database: &Path) -> io::Result<Vec<(PathBuf, Leftover)>> {
+fn leftovers(database: &Path) -> io::Result<Vec<Leftover>> {
     let mut found = Vec::new();
     for path in temporary::leftovers_marked(database, MARK)? {
         let numbers = temporary::numbers_in(path.file_name().unwrap_or_default(), database, MARK);
@@ -56,11 +56,11 @@ fn leftovers(database: &Path) -> io::Result<Vec<(PathBuf, Leftover)>> {
             None => state.len() == 0,
         };
         let is_alive = numbers.first().is_some_and(|process| is_another_process(*process));
-        match is_new {
-            true if temporary::is_abandoned(&path) => found.push((path, Leftover::New)),
+        if is_new {
+            found.extend(Abandoned::lock(&path).map(Leftover::New));
+        } else if !is_alive {
             // Between the exchange and its name nothing but the process says that the run goes on.
-            false if !is_alive => found.push((path, Leftover::Previous)),
-            _ => {}
+            found.push(Leftover::Previous(path));
         }
     }
     Ok(found)
@@ -73,10 +73,9 @@ fn is_another_process(process: u64) -> bool {
 /// Removes the copies of snapshots that killed restores of `database` left. Says what went.
 pub(crate) fn sweep(database: &Path) -> io::Result<Vec<PathBuf>> {
     let mut swept = Vec::new();
-    for (path, what) in leftovers(database)? {
-        if what == Leftover::New {
-            fs::remove_file(&path)?;
-            swept.push(path);
+    for found in leftovers(database)? {
+        if let Leftover::New(file) = found {
+            swept.push(file.remove()?);
         }
     }
     Ok(swept)
@@ -88,8 +87,8 @@ pub(super) fn recover(
     free_name: impl Fn() -> Result<PathBuf, RebuildErrorKind>,
 ) -> Result<Vec<PathBuf>, RebuildErrorKind> {
     let mut recovered = Vec::new();
-    for (path, what) in leftovers(database).doing("looking for files of earlier runs")? {
-        if what == Leftover::Previous {
+    for found in leftovers(database).doing("looking for files of earlier runs")? {
+        if let Leftover::Previous(path) = found {
             let name = free_name()?;
             rustix::fs::renameat_with(CWD, &path, CWD, &name, RenameFlags::NOREPLACE)
                 .doing("naming the database of an earlier run")?;
