@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
+use crate::OpenErrorKind;
+
 mod claim;
 mod identity;
 mod receipts;
@@ -64,18 +66,20 @@ pub enum StateErrorKind {
     #[error("a stored value is damaged")]
     Damaged,
     /// Any other error of the file system.
-    #[error("{0}")]
-    Io(io::Error),
+    #[error("it cannot be used: {0}")]
+    Io(#[source] io::Error),
     /// Any other error of SQLite.
-    #[error("{0}")]
-    Sqlite(rusqlite::Error),
+    #[error("SQLite cannot use it: {0}")]
+    Sqlite(#[source] rusqlite::Error),
 }
 
 impl From<rusqlite::Error> for StateErrorKind {
     fn from(error: rusqlite::Error) -> Self {
+        if OpenErrorKind::is_no_room(&error) {
+            return Self::NoRoom;
+        }
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
-            Some(ErrorCode::DiskFull) => Self::NoRoom,
             Some(ErrorCode::NotADatabase) => Self::NotAStateFile,
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged,
             Some(ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => Self::PermissionDenied,

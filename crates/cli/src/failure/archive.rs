@@ -2,7 +2,7 @@
 
 use headwater_upkeep::undo::{ArchiveError, ArchiveErrorKind};
 
-use super::Failure;
+use super::{DAMAGED_HINT, Failure};
 use crate::status::Status;
 
 impl From<ArchiveError> for Failure {
@@ -33,6 +33,7 @@ pub(super) fn explain(kind: &ArchiveErrorKind) -> (Status, &'static str, &'stati
         ArchiveErrorKind::NoRoom => {
             (Status::Other, "no-room", "make room for the archive; nothing was removed")
         }
+        ArchiveErrorKind::Damaged => (Status::Damaged, "damaged", DAMAGED_HINT),
         ArchiveErrorKind::Io(_) | ArchiveErrorKind::Sqlite(_) => {
             (Status::Other, "archive", "nothing was removed")
         }

@@ -179,11 +179,17 @@ impl OpenErrorKind {
         })
     }
 
-    /// Whether SQLite's error says that a file cannot grow: the disk or a quota is full, or a limit on the size of files is reached, which
-    /// SQLite reports as a write that failed.
+    /// Whether SQLite's error says that a file cannot grow. A full disk is an error of its own. A limit on the size of files is a write that
+    /// failed, like a broken disk, and SQLite keeps the reason to itself; so such an error counts where this process has a limit.
     pub fn is_no_room(error: &rusqlite::Error) -> bool {
+        let limit = || rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+        Self::is_no_room_under(error, limit)
+    }
+
+    fn is_no_room_under(error: &rusqlite::Error, file_size_limit: impl FnOnce() -> Option<u64>) -> bool {
         let extended = error.sqlite_error().map_or(0, |found| found.extended_code);
-        error.sqlite_error_code() == Some(ErrorCode::DiskFull) || extended == ffi::SQLITE_IOERR_WRITE
+        error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+            || (extended == ffi::SQLITE_IOERR_WRITE && file_size_limit().is_some())
     }
 
     /// Whether SQLite's error says that the content of the file is broken, not that an access failed.
@@ -245,5 +251,25 @@ impl fmt::Display for PrintablePath<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_fails_is_a_lack_of_room_only_under_a_limit_on_the_size_of_files() {
+        let error = |code| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+        for (code, limit, expected) in [
+            (ffi::SQLITE_FULL, None, true),
+            (ffi::SQLITE_IOERR_WRITE, Some(4096), true),
+            (ffi::SQLITE_IOERR_WRITE, None, false),
+            (ffi::SQLITE_IOERR_READ, Some(4096), false),
+            (ffi::SQLITE_CORRUPT, Some(4096), false),
+        ] {
+            let found = OpenErrorKind::is_no_room_under(&error(code), || limit);
+            assert_eq!(found, expected, "{code} {limit:?}");
+        }
     }
 }

@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use super::reader::{ArchiveReader, FrameEnd};
 use super::row::{self, Change};
+use crate::OpenErrorKind;
 use crate::fence::SessionPlace;
 use crate::state::DatabaseIdentity;
 use crate::state::hex;
@@ -71,11 +72,20 @@ pub enum ArchiveErrorKind {
     #[error("no room on the file system")]
     NoRoom,
     /// Any other error of the file system.
-    #[error("{0}")]
-    Io(io::Error),
-    /// SQLite cannot read a row.
-    #[error("{0}")]
-    Sqlite(#[from] rusqlite::Error),
+    #[error("it cannot be used: {0}")]
+    Io(#[source] io::Error),
+    /// A row that was to be archived cannot be read, because the database is damaged.
+    #[error("a row that belongs into it cannot be read: the database is damaged")]
+    Damaged,
+    /// SQLite cannot read a row that was to be archived.
+    #[error("a row that belongs into it cannot be read: {0}")]
+    Sqlite(#[source] rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for ArchiveErrorKind {
+    fn from(error: rusqlite::Error) -> Self {
+        if OpenErrorKind::is_damage(&error) { Self::Damaged } else { Self::Sqlite(error) }
+    }
 }
 
 impl From<io::Error> for ArchiveErrorKind {
