@@ -85,6 +85,10 @@ fn messages(
         written.entries += 1;
         let is_readable = message.is_readable && message.items.iter().all(|item| item.kind != "unreadable");
         written.unreadable += u64::from(!is_readable);
+        if is_readable && message.error.is_none() && !message.items.iter().any(|item| shows(item, technical))
+        {
+            return Ok(());
+        }
         heading(&message, out).map_err(ReadError::Output)?;
         if !is_readable {
             out.write_all(b"*A stored row of this message cannot be decoded.*\n\n")
@@ -105,6 +109,15 @@ fn heading(message: &ShownMessage, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "*Ended with {}.*\n\n", one_line(error))?;
     }
     Ok(())
+}
+
+/// Whether anything is written of an item.
+fn shows(item: &ShownItem, technical: bool) -> bool {
+    match item.kind.as_str() {
+        "tool" if technical => true,
+        "file" if item.title.is_some() => true,
+        _ => item.text.as_ref().is_some_and(|text| !text.text.trim().is_empty()),
+    }
 }
 
 fn item(

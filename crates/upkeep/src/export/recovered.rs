@@ -40,6 +40,7 @@ pub(super) fn write(
     out.write_all(head.as_bytes()).map_err(ReadError::Output)?;
     let mut written = Written::default();
     let mut message = None;
+    let mut has_heading = false;
     // Ids of parts grow with time, so their order is the order of the conversation.
     for &rowid in newest.parts.values() {
         if observer.is_cancelled() {
@@ -57,14 +58,20 @@ pub(super) fn write(
         }
         if message.as_ref() != Some(&of) {
             written.entries += 1;
+            message = Some(of.clone());
+            has_heading = false;
+        }
+        let mut text = Vec::new();
+        self::part(part, with_technical, &mut text).map_err(ReadError::Output)?;
+        if !text.is_empty() && !has_heading {
             let info = match newest.messages.get(of.as_str()) {
                 Some(&rowid) => copy(database, rowid)?,
                 None => None,
             };
             heading(info.as_ref(), out)?;
-            message = Some(of);
+            has_heading = true;
         }
-        self::part(part, with_technical, out).map_err(ReadError::Output)?;
+        out.write_all(&text).map_err(ReadError::Output)?;
     }
     Ok(written)
 }

@@ -261,6 +261,44 @@ fn markdown_reads_like_the_conversation() {
 }
 
 #[test]
+fn markdown_has_no_heading_with_nothing_below_it() {
+    let (_folder, path) = built(Layout::V1, |db| {
+        db.session(&Session::named("ses_a"));
+        db.user("msg_1", "ses_a");
+        db.part("prt_1", "msg_1", "ses_a", &part::text("Why?"));
+        db.message("msg_2", "ses_a", NOW + 1000, &message::assistant("msg_1", NOW + 1000));
+        db.part("prt_2", "msg_2", "ses_a", &part::reasoning("thinking"));
+        db.part("prt_3", "msg_2", "ses_a", &part::bash("call_1", "out"));
+        db.part("prt_4", "msg_2", "ses_a", &part::text("  \n"));
+        db.message("msg_3", "ses_a", NOW + 2000, &message::assistant("msg_1", NOW + 2000));
+        db.part("prt_5", "msg_3", "ses_a", &part::text("Because."));
+        for (id, of, data) in
+            [("prt_6", "msg_4", part::bash("c", "out")), ("prt_7", "msg_5", part::text("A word."))]
+        {
+            db.message_event("ses_gone", of, &message::assistant("msg_0", NOW));
+            db.part_event("ses_gone", of, id, &data);
+        }
+    });
+    for (session, technical, headings) in [
+        ("ses_a", false, ["## User", "## Assistant"].as_slice()),
+        ("ses_a", true, &["## User", "## Assistant", "## Assistant"]),
+        ("ses_gone", false, &["## Assistant"]),
+        ("ses_gone", true, &["## Assistant", "## Assistant"]),
+    ] {
+        let format = ExportFormat::Markdown { with_technical: technical };
+        let (text, totals) = export(&path, &only(session, false), format);
+        let found: Vec<_> = text
+            .lines()
+            .filter(|line| line.starts_with("## "))
+            .filter_map(|line| line.split([' ', ',']).nth(1))
+            .collect();
+        let expected: Vec<_> = headings.iter().map(|heading| &heading[3..]).collect();
+        assert_eq!(found, expected, "{session} {technical}: {text}");
+        assert_eq!(totals.entries, if session == "ses_a" { 3 } else { 2 }, "every message counts");
+    }
+}
+
+#[test]
 fn a_conversation_is_put_together_from_its_events() {
     let (_folder, path) = built(Layout::V1, |db| {
         db.event("ses_gone", "session.created.1", r#"{"info":{"title":"first title"}}"#);
