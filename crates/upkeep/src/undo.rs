@@ -11,8 +11,8 @@ mod row;
 
 pub use archive::{Archive, ArchiveError, ArchiveErrorKind};
 pub(crate) use archive::{MessageGuard, Unit};
-pub use report::{LeftAlone, UndoError, UndoErrorKind, UndoReport};
-pub use restore::{Step, UndoOptions, run};
+pub use report::{LeftAlone, UndoError, UndoErrorKind, UndoPreview, UndoReport};
+pub use restore::{Step, UndoOptions, preview, run};
 pub(crate) use row::digest as row_digest;
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use headwater_upkeep::rebuild::RebuildErrorKind;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::progress::Watch;
-use crate::render::size::{count, size};
+use crate::render::size::{counted, size};
 use crate::render::text::printable;
 use crate::status::Status;
 
@@ -46,11 +46,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
         return Ok(Status::Done);
     }
     let destination = report.destination.to_string_lossy();
-    let (tables, rows) = (count(report.tables), count(report.rows));
     app.out.line(format_args!(
-        "{}: {}, {rows} rows of {tables} tables compared with the database",
+        "{}: {}, {} of {} compared with the database",
         printable(&destination),
-        size(report.bytes)
+        size(report.bytes),
+        counted(report.rows, ["row", "rows"]),
+        counted(report.tables, ["table", "tables"])
     ))?;
     Ok(Status::Done)
 }

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::failure::Failure;
 use crate::output::Pipe;
 use crate::progress::Watch;
-use crate::render::size::count;
+use crate::render::size::{count, counted};
 use crate::status::Status;
 
 /// Write conversations as lossless JSON lines or as Markdown to read, with the subagents that they started.
@@ -87,10 +87,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
         app.out.result(status, &totals)?;
     } else if args.output.is_some() {
         app.out.line(format_args!(
-            "{} sessions, {} of them without a row, {} entries, {} that cannot be decoded",
-            count(totals.sessions),
+            "{}, {} of them without a row, {}, {} that cannot be decoded",
+            counted(totals.sessions, ["session", "sessions"]),
             count(totals.recovered),
-            count(totals.entries),
+            counted(totals.entries, ["entry", "entries"]),
             count(totals.unreadable)
         ))?;
     }

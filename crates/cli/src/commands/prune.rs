@@ -1,7 +1,7 @@
 //! `headwater prune`: removes what was shown, row by row, also while OpenCode runs.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use headwater_model::{ContentRevision, MessageId, SessionId};
 use headwater_prune::{Indexes, PruneRequest};
@@ -11,6 +11,7 @@ use headwater_upkeep::prune::{Answer, MessagePreview, PruneOptions, PruneReport,
 use headwater_upkeep::state::DatabaseIdentity;
 use headwater_upkeep::undo::Archive;
 use headwater_upkeep::{ReadDatabase, WriteDatabase};
+use serde::Serialize;
 
 use crate::app::App;
 use crate::args::confirm::ConfirmArgs;
@@ -22,7 +23,7 @@ use crate::failure::Failure;
 use crate::progress::Watch;
 use crate::render::plan::{self as plan_view, PlanView};
 use crate::render::removal;
-use crate::render::size::size;
+use crate::render::size::{counted, size};
 use crate::render::text::printable;
 use crate::status::Status;
 
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
 fn classes(args: &Args, selection: &Selection, app: &mut App) -> Result<Status, Failure> {
     let plan = planned(selection, app)?;
     if app.out.is_json() {
-        app.out.item("plan", &PlanView::from(&plan))?;
+        app.out.item("plan", &Shown { what: &PlanView::from(&plan), archive: ArchiveView::of(args) })?;
     } else {
         plan_view::show(&plan, &mut app.out)?;
         if !plan_view::is_empty(&plan) {
@@ -154,7 +155,7 @@ fn of_message(
     let request = request(&preview)?;
     database.finish()?;
     if app.out.is_json() {
-        app.out.item("preview", &preview)?;
+        app.out.item("preview", &Shown { what: &preview, archive: ArchiveView::of(args) })?;
     } else {
         preview::show(&preview, &mut app.out)?;
         let indexes: Vec<_> = request.indexes.as_slice().iter().map(u32::to_string).collect();
@@ -175,9 +176,9 @@ fn of_message(
         Answer::Pruned(receipt) => {
             let removed = receipt.removed;
             app.out.line(format_args!(
-                "removed {} tool calls and {} reasoning items, {}; the receipt is {}",
-                removed.tools,
-                removed.reasoning,
+                "removed {} and {}, {}; the receipt is {}",
+                counted(removed.tools.into(), ["tool call", "tool calls"]),
+                counted(removed.reasoning.into(), ["reasoning item", "reasoning items"]),
                 size(receipt.bytes),
                 receipt.key
             ))?;
@@ -186,12 +187,35 @@ fn of_message(
     }
 }
 
+/// What a program learns before the confirmation.
+#[derive(Serialize)]
+struct Shown<'a, T> {
+    #[serde(flatten)]
+    what: &'a T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archive: Option<ArchiveView<'a>>,
+}
+
+/// Where what is removed goes.
+#[derive(Serialize)]
+struct ArchiveView<'a> {
+    path: &'a Path,
+    /// Whether it is there already, keeps what it holds and grows.
+    is_continued: bool,
+}
+
+impl<'a> ArchiveView<'a> {
+    fn of(args: &'a Args) -> Option<Self> {
+        let path = args.archive.as_deref()?;
+        Some(Self { path, is_continued: fs::metadata(path).is_ok_and(|found| found.len() > 0) })
+    }
+}
+
 /// Says where what is removed goes, and that an archive is continued.
 fn show_archive(args: &Args, app: &mut App) -> Result<(), Failure> {
-    let Some(path) = &args.archive else { return Ok(()) };
-    let is_there = fs::metadata(path).is_ok_and(|found| found.len() > 0);
+    let Some(ArchiveView { path, is_continued }) = ArchiveView::of(args) else { return Ok(()) };
     let path = path.to_string_lossy();
-    let added = if is_there { "added to the archive" } else { "written into the new archive" };
+    let added = if is_continued { "added to the archive" } else { "written into the new archive" };
     app.out.line(format_args!("what is removed is first {added} {}", printable(&path)))
 }
 

@@ -15,7 +15,7 @@ use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Watch;
-use crate::render::size::{count, size};
+use crate::render::size::{counted, size};
 use crate::render::text::printable;
 use crate::status::Status;
 
@@ -121,10 +121,10 @@ fn show_plan(planned: &Planned<'_>, out: &mut Output) -> Result<(), Failure> {
 fn show(report: &RestoreReport, out: &mut Output) -> Result<(), Failure> {
     let path = report.path.to_string_lossy();
     out.line(format_args!(
-        "{}: {}, {} rows, verified",
+        "{}: {}, {}, verified",
         printable(&path),
         size(report.bytes),
-        count(report.rows)
+        counted(report.rows, ["row", "rows"])
     ))?;
     if let Some(previous) = &report.previous {
         let previous = previous.to_string_lossy();

@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Watch;
 use crate::render::plan::{self as plan_view, PlanView};
-use crate::render::size::{count, size};
+use crate::render::size::{count, counted, size};
 use crate::render::table::{Column, Table};
 use crate::render::text::printable;
 use crate::render::{removal, time};
@@ -175,9 +175,10 @@ fn show_plan(path: &Path, policy: &Policy, planned: &RetentionPlan, out: &mut Ou
             choice.kept.map(|reason| reason.to_string()).unwrap_or_default(),
         ]);
     }
+    let trees = planned.choices.len() as u64;
     out.heading(format_args!(
-        "{} session trees are chosen or kept for a reason",
-        count(planned.choices.len() as u64)
+        "{} chosen or kept for a reason",
+        counted(trees, ["session tree is", "session trees are"])
     ))?;
     out.table(&mut table)?;
     if planned.choices.len() > CHOICES_MAX {
@@ -203,7 +204,10 @@ fn show_report(report: &RetentionReport, out: &mut Output) -> Result<(), Failure
         Outcome::Skipped(skip) => out.line(format_args!("\nskipped: {skip}"))?,
     }
     match report.last_success_ms_ago {
-        Some(ms) => out.line(format_args!("last success {} days ago", ms / DAY_MS)),
+        Some(ms) => {
+            let days = u64::try_from(ms / DAY_MS).unwrap_or_default();
+            out.line(format_args!("last success {} ago", counted(days, ["day", "days"])))
+        }
         None => out.line("no run has freed anything yet"),
     }
 }

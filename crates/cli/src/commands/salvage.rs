@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Watch;
-use crate::render::size::{count, size};
+use crate::render::size::{count, counted, size};
 use crate::render::table::{Column, Table};
 use crate::render::text::printable;
 use crate::status::Status;
@@ -45,10 +45,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
 fn show(report: &SalvageReport, out: &mut Output) -> Result<(), Failure> {
     let target = report.target.to_string_lossy();
     out.line(format_args!(
-        "{}: {}, {} rows recovered, {} known to be lost, {} left out because they are not JSON any more",
+        "{}: {}, {} recovered, {} known to be lost, {} left out because they are not JSON any more",
         printable(&target),
         size(report.target_bytes),
-        count(report.rows_recovered),
+        counted(report.rows_recovered, ["row", "rows"]),
         count(report.rows_lost),
         count(report.rows_invalid)
     ))?;
@@ -68,12 +68,11 @@ fn show(report: &SalvageReport, out: &mut Output) -> Result<(), Failure> {
     let mut is_sound = true;
     for found in damaged {
         is_sound = false;
-        let mark = if found.lost_is_exact { "" } else { "≥ " };
         table.row([
             printable(&found.name).into_owned(),
             count(found.rows_recovered),
             count(found.rows_from_stray_pages),
-            format!("{mark}{}", count(found.rows_lost)),
+            lost(found.rows_lost, found.lost_is_exact),
             count(found.rows_invalid),
         ]);
     }
@@ -86,8 +85,30 @@ fn show(report: &SalvageReport, out: &mut Output) -> Result<(), Failure> {
         out.line(format_args!("not made again: {kind} {name}: {reason}"))?;
     }
     if report.broken_references > 0 {
-        let broken = count(report.broken_references);
-        out.line(format_args!("{broken} rows name rows that were lost; `headwater check` lists them"))?;
+        let broken = counted(report.broken_references, ["row names", "rows name"]);
+        out.line(format_args!("{broken} rows that were lost; `headwater check` lists them"))?;
     }
     Ok(())
+}
+
+/// How many rows of a table are lost, as far as that is known.
+fn lost(rows: u64, is_exact: bool) -> String {
+    match (rows, is_exact) {
+        (_, true) => count(rows),
+        (0, false) => "unknown".to_owned(),
+        (_, false) => format!("≥ {}", count(rows)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_of_which_nothing_is_known_is_no_number() {
+        assert_eq!(lost(0, true), "0");
+        assert_eq!(lost(1200, true), "1,200");
+        assert_eq!(lost(3, false), "≥ 3");
+        assert_eq!(lost(0, false), "unknown");
+    }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use headwater_upkeep::fence::{FenceOptions, OpenCodeServers};
-use headwater_upkeep::undo::{self, UndoOptions, UndoReport};
+use headwater_upkeep::undo::{self, UndoOptions, UndoPreview, UndoReport};
 use headwater_upkeep::{ReadDatabase, WriteDatabase};
 
 use crate::app::App;
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Watch;
 use crate::render::locks;
-use crate::render::size::count;
+use crate::render::size::{count, counted};
 use crate::render::table::{Column, Table};
 use crate::render::text::printable;
 use crate::status::Status;
@@ -44,16 +44,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     let path = app.database()?;
-    // Opening for writing may leave a log beside the database, which is too early before the answer.
-    drop(ReadDatabase::open(&path)?);
-    ensure_file(&args.archive)?;
-    if !app.out.is_json() {
-        let [archive, path] = [args.archive.to_string_lossy(), path.to_string_lossy()];
-        app.out.line(format_args!(
-            "what {} holds goes back into {}",
-            printable(&archive),
-            printable(&path)
-        ))?;
+    let preview = preview(args, &path, app)?;
+    if app.out.is_json() {
+        app.out.item("plan", &preview)?;
+    } else {
+        show_preview(args, &path, &preview, &mut app.out)?;
     }
     confirm(app, args.confirm.yes, "Restore it?")?;
     let database = WriteDatabase::open(&path, headwater_upkeep::LOCK_WAIT)?;
@@ -78,6 +73,33 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     Ok(status)
 }
 
+/// What the archive holds. Opening the database for writing may leave a log beside it, which is too early before the answer.
+fn preview(args: &Args, path: &Path, app: &App) -> Result<UndoPreview, Failure> {
+    let database = ReadDatabase::open(path)?;
+    ensure_file(&args.archive)?;
+    let watch = Watch::new(app.cancel.clone());
+    let preview = undo::preview(&database, &args.archive, args.accept_torn, &watch);
+    watch.end();
+    database.finish()?;
+    Ok(preview?)
+}
+
+fn show_preview(args: &Args, path: &Path, preview: &UndoPreview, out: &mut Output) -> Result<(), Failure> {
+    let [archive, path] = [args.archive.to_string_lossy(), path.to_string_lossy()];
+    out.line(format_args!(
+        "{} holds {} in {}, which go back into {} where what is stored is as the prune left it",
+        printable(&archive),
+        counted(preview.rows, ["row", "rows"]),
+        counted(preview.units, ["unit", "units"]),
+        printable(&path)
+    ))?;
+    let mut table = Table::new([Column::Whole("Class"), Column::Figure("Rows")]);
+    for (class, rows) in &preview.classes {
+        table.row([class.name().to_owned(), count(*rows)]);
+    }
+    out.table(&mut table)
+}
+
 fn ensure_file(archive: &Path) -> Result<(), Failure> {
     match fs::metadata(archive) {
         Ok(found) if found.is_file() => Ok(()),
@@ -93,10 +115,10 @@ fn ensure_file(archive: &Path) -> Result<(), Failure> {
 
 fn show(report: &UndoReport, out: &mut Output) -> Result<(), Failure> {
     out.line(format_args!(
-        "{} rows restored, in {} of {} units",
-        count(report.rows_restored),
+        "{} restored, in {} of {}",
+        counted(report.rows_restored, ["row", "rows"]),
         count(report.units_restored),
-        count(report.units)
+        counted(report.units, ["unit", "units"])
     ))?;
     if report.had_torn_end {
         out.line("the last frame of the archive is unfinished and was left out")?;

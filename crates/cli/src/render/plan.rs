@@ -38,6 +38,9 @@ pub(crate) fn show(plan: &Plan, out: &mut Output) -> Result<(), Failure> {
 
 /// Shows what each class takes.
 pub(crate) fn show_totals(totals: &BTreeMap<Class, ClassTotal>, out: &mut Output) -> Result<(), Failure> {
+    if totals.is_empty() {
+        return out.line("nothing goes");
+    }
     let mut table = Table::new([
         Column::Whole("Class"),
         Column::Figure("Frees"),

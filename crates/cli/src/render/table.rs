@@ -49,9 +49,12 @@ impl Table {
         self.inner.add_row(cells);
     }
 
-    /// The lines of the table. Where a width is given they keep to it: words and titles wrap, ids and figures do not; where that is
+    /// The lines of the table, none where it has no row. Where a width is given they keep to it: words and titles wrap, ids and figures do not; where that is
     /// too narrow for a table, each row becomes a paragraph.
     pub(crate) fn lines(&mut self, width: Option<u16>) -> Vec<String> {
+        if self.inner.row_count() == 0 {
+            return Vec::new();
+        }
         match width {
             None => {
                 self.inner.set_content_arrangement(ContentArrangement::Disabled);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use headwater_testkit::fixture::Fixture;
 use headwater_testkit::sqlite3::Shell;
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
@@ -136,6 +137,81 @@ fn an_undo_puts_back_what_the_archive_holds() {
     assert_json_snapshot!("undo", scrubbed(report, &["locks"]));
     assert_eq!(place.shown(), before);
     place.run(&[&undo[..], &["--yes"]].concat()).expect_status(4);
+}
+
+#[test]
+fn an_undo_says_what_the_archive_holds_before_it_asks() {
+    let place = Place::new();
+    let prune = ["prune", "--class", "technical", "--class", "events", "--newest-turn", "--yes"];
+    place.run(&[&prune[..], &["--archive", "removed.zst"]].concat()).expect_status(0);
+    let undo = ["undo", "--archive", "removed.zst"];
+    let lines = place.run(&[&undo[..], &["--json"]].concat()).expect_status(2).json_lines();
+    let plan = &lines[0]["plan"];
+    assert_json_snapshot!("undo_plan", plan);
+    let asked = place.run(&undo).expect_status(2);
+    assert!(asked.stdout.contains(&format!("holds {} rows in {} units", plan["rows"], plan["units"])));
+    assert!(asked.stdout.contains("technical") && asked.stdout.contains("events"), "{}", asked.stdout);
+    let restored = place.run(&[&undo[..], &["--json", "--yes"]].concat()).expect_status(0).json();
+    assert_eq!(restored["result"]["rows_restored"], plan["rows"], "all of it");
+}
+
+#[test]
+fn what_is_no_archive_of_this_database_is_refused_before_anybody_is_asked() {
+    let place = Place::new();
+    let prune = ["prune", "--class", "technical", "--newest-turn", "--archive", "other.zst", "--yes"];
+    let other = Place::new();
+    let db = Fixture::reopen(other.path().join("opencode.db"));
+    db.sql("CREATE TABLE IF NOT EXISTS migration (id text PRIMARY KEY, time_completed integer NOT NULL)");
+    db.sql("INSERT INTO migration (id, time_completed) VALUES ('made at another time', 1)");
+    db.close();
+    other.run(&prune).expect_status(0);
+    let whole = fs::read(other.path().join("other.zst")).unwrap();
+    for (name, content, status, code) in [
+        ("text.zst", b"this is no archive".as_slice(), 5, "not-an-archive"),
+        ("empty.zst", b"", 5, "not-an-archive"),
+        ("other.zst", &whole, 3, "other-database"),
+    ] {
+        fs::write(place.path().join(name), content).unwrap();
+        let before = Contents::of(place.path());
+        for confirmed in [&[][..], &["--yes"]] {
+            let undo = [&["undo", "--archive", name, "--json"], confirmed].concat();
+            let lines = place.run(&undo).expect_status(status).json_lines();
+            assert_eq!((lines.len(), &lines[0]["error"]["code"]), (1, &json!(code)), "{name}");
+        }
+        assert_eq!(Contents::of(place.path()), before, "{name}");
+    }
+}
+
+#[test]
+fn a_plan_says_whether_the_archive_is_there_already() {
+    let place = Place::new();
+    let archive = ["--archive", "removed.zst"];
+    let classes = |class| [&["prune", "--class", class, "--newest-turn", "--json"], &archive[..]].concat();
+    let planned = |arguments: &[&str], line: &str| {
+        let lines = place.run(arguments).json_lines();
+        (lines[0][line]["archive"]["path"].clone(), lines[0][line]["archive"]["is_continued"].clone())
+    };
+    assert_eq!(planned(&classes("events"), "plan"), (json!("removed.zst"), json!(false)));
+    assert_eq!(planned(&[&ITEMS[..], &archive].concat(), "preview"), (json!("removed.zst"), json!(false)));
+    place.run(&[&classes("events")[..], &["--yes"]].concat()).expect_status(0);
+    assert_eq!(planned(&classes("technical"), "plan"), (json!("removed.zst"), json!(true)));
+    assert_eq!(planned(&[&ITEMS[..], &archive].concat(), "preview"), (json!("removed.zst"), json!(true)));
+    let without = place.run(&["prune", "--class", "technical", "--json"]).json_lines();
+    assert_eq!(without[0]["plan"]["archive"], Value::Null, "no archive, no word of it");
+}
+
+#[test]
+fn one_of_a_thing_is_told_as_one() {
+    let place = Place::new();
+    let prune = ["prune", "--class", "technical", "--session", "ses_v2", "--newest-turn", "--yes"];
+    place.run(&[&prune[..], &["--archive", "removed.zst"]].concat()).expect_status(0);
+    let undone = place.run(&["undo", "--archive", "removed.zst", "--yes"]).expect_status(0);
+    assert!(undone.stdout.contains("removed.zst holds 1 row in 1 unit, "), "{}", undone.stdout);
+    assert!(undone.stdout.contains("\n1 row restored, in 1 of 1 unit\n"), "{}", undone.stdout);
+    let seen = revision(&place);
+    let items = ["prune", "--message", "msg_a_2", "--index", "1", "--revision", &seen, "--yes"];
+    let pruned = place.run(&items).expect_status(0);
+    assert!(pruned.stdout.contains("removed 1 tool call and 0 reasoning items, "), "{}", pruned.stdout);
 }
 
 #[test]

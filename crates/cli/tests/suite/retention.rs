@@ -51,6 +51,18 @@ fn the_first_run_is_a_preview_and_the_next_removes_what_it_showed() {
 }
 
 #[test]
+fn a_plan_of_nothing_has_no_table() {
+    let home = tempfile::tempdir().unwrap();
+    scene::database(home.path());
+    let text = "enabled = true\nolder_than = \"9000d\"\nclasses = [\"technical\"]\n";
+    fs::write(home.path().join("policy.toml"), text).unwrap();
+    let plan = ["retention", "plan", "--policy", "policy.toml", "--db", "opencode.db"];
+    let shown = run(home.path(), plan).expect_status(4).stdout;
+    assert!(shown.contains("0 session trees are chosen") && shown.contains("nothing goes"), "{shown}");
+    assert!(!shown.contains("Kept because") && !shown.contains("Frees"), "{shown}");
+}
+
+#[test]
 fn a_policy_that_is_not_understood_removes_nothing() {
     let home = tempfile::tempdir().unwrap();
     scene::database(home.path());

@@ -2,13 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use headwater_prune::KeptReason;
+use headwater_prune::{Class, KeptReason};
 use serde::Serialize;
 
 use super::archive::ArchiveError;
 use crate::fence::Refusal;
 use crate::lock::{LockError, LockReport};
 use crate::state::StateError;
+
+/// What an archive holds, and an undo would put back as far as the rows are as the prunes left them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct UndoPreview {
+    /// Units in the archive: a pruned message, a batch of event rows, a part of a session tree.
+    pub units: u64,
+    /// Rows in it.
+    pub rows: u64,
+    /// The rows by the class that removed them.
+    pub classes: BTreeMap<Class, u64>,
+    /// Whether its last frame is unfinished and left out.
+    pub had_torn_end: bool,
+}
 
 /// What an undo did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -91,6 +104,9 @@ pub enum UndoErrorKind {
     /// The lock, or the write-ahead log.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// The caller stopped it before anything was restored.
+    #[error("cancelled")]
+    Cancelled,
 }
 
 impl From<rusqlite::Error> for UndoErrorKind {

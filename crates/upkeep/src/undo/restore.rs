@@ -10,15 +10,15 @@ use sha2::{Digest, Sha256};
 
 use super::archive::{ArchiveError, Unit};
 use super::reader::{ArchiveReader, FrameReader};
-use super::report::{LeftAlone, UndoError, UndoErrorKind, UndoReport};
+use super::report::{LeftAlone, UndoError, UndoErrorKind, UndoPreview, UndoReport};
 use super::row::{Change, Record, Restored};
-use crate::WriteDatabase;
 use crate::fence::{Asked, Clock, Fence, FenceOptions, Patience, Refusal, ServerProbe, Subject};
 use crate::lock::{self, Held, LockPolicy, ShortLocks};
 use crate::observer::{Observer, Progress, Unit as Counted};
 use crate::prune;
 use crate::schema::Schema;
 use crate::state::{DatabaseIdentity, DatabaseKey, StateFile, hex};
+use crate::{ReadDatabase, WriteDatabase};
 
 /// What a caller may choose.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +70,39 @@ impl Step {
             Self::Forgotten => "undo-forgotten",
         }
     }
+}
+
+/// Verifies `archive` whole and counts what it holds. Reads only.
+///
+/// # Errors
+/// As [`run`], and where the caller cancels.
+pub fn preview(
+    database: &ReadDatabase,
+    archive: &Path,
+    accept_torn: bool,
+    observer: &dyn Observer,
+) -> Result<UndoPreview, UndoError> {
+    let identity = DatabaseIdentity::read(database.connection(), database.file())?;
+    let fail = |kind| ArchiveError { path: archive.to_owned(), kind };
+    let reader = ArchiveReader::open(archive, &identity, accept_torn).map_err(fail)?;
+    let mut preview = UndoPreview { had_torn_end: reader.is_torn, ..UndoPreview::default() };
+    let total = Some(reader.offsets.len() as u64);
+    for offset in &reader.offsets {
+        if observer.is_cancelled() {
+            return Err(UndoErrorKind::Cancelled.into());
+        }
+        let mut frame = reader.frame(*offset).map_err(fail)?;
+        let mut rows = 0;
+        while frame.skip().map_err(fail)? {
+            rows += 1;
+        }
+        preview.units += 1;
+        preview.rows += rows;
+        *preview.classes.entry(frame.unit.class).or_default() += rows;
+        let done = preview.units;
+        observer.progress(Progress { phase: "reading the archive", done, total, unit: Counted::Rows });
+    }
+    Ok(preview)
 }
 
 /// Restores what the prunes of `archive` removed from `database`, each unit in a transaction of its own, and removes its receipt with
