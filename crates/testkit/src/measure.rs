@@ -35,6 +35,13 @@ pub fn limited(program: &Path, bytes: u64) -> Command {
     command
 }
 
+/// A command none of whose files may be written beyond `bytes`, as on a full disk: the write fails inside whatever library makes it.
+pub fn with_file_limit(program: &Path, bytes: u64) -> Command {
+    let mut command = Command::new(program::find("prlimit", "package util-linux on Debian and Ubuntu"));
+    command.arg(format!("--fsize={bytes}:{bytes}")).arg(program);
+    command
+}
+
 /// Runs a command to its end and measures it. Its output is captured; its input is empty.
 pub fn run(command: &mut Command) -> Measured {
     let mut child = command

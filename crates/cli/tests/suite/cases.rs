@@ -110,15 +110,37 @@ fn trees_go_and_stay_as_one_and_leave_no_row_without_its_parent() {
         "(CAST(strftime('%s', 'now') AS INTEGER) * 1000 - (SELECT max(time_updated) FROM session) - 600000)";
     db.sql(&format!("UPDATE session SET time_updated = time_updated + {shift}"));
     db.close();
-    let prune = ["prune", "--class", "sessions", "--older-than", "14d", "--yes"];
-    on(folder.path(), &case.path, &prune).expect_status(0);
+    let prune = ["prune", "--class", "sessions", "--older-than", "14d"];
+    let planned = on(folder.path(), &case.path, &prune).json_lines();
+    let kept: Vec<_> = planned[0]["plan"]["kept"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|kept| (&kept["session"], &kept["reason"]))
+        .collect();
+    let named: Vec<_> = case.reported.iter().map(|id| json!(id)).collect();
+    let broken = json!("broken-tree");
+    assert_eq!(kept, named.iter().map(|id| (id, &broken)).collect::<Vec<_>>(), "each is reported");
+    on(folder.path(), &case.path, &[&prune[..], &["--yes"]].concat()).expect_status(0);
     let left = listed(on(folder.path(), &case.path, &["sessions"]).expect_status(0));
     for id in case.goes.iter().filter(|id| !case.reported.contains(id)) {
         assert!(!left.iter().any(|found| found == id), "{id} stays: {left:?}");
     }
-    for id in &case.stays {
+    for id in case.stays.iter().chain(&case.reported) {
         assert!(left.iter().any(|found| found == id), "{id} is gone: {left:?}");
     }
+    // What has lost its parent follows its own last use, where that is asked for.
+    let broken = [&prune[..], &["--broken-trees"]].concat();
+    let planned = on(folder.path(), &case.path, &broken).expect_status(2).json_lines();
+    assert_eq!(planned[0]["plan"]["totals"]["sessions"]["sessions"], 3, "idle: {planned:?}");
+    let db = Fixture::reopen(&case.path);
+    db.sql(
+        "UPDATE session SET time_updated = (SELECT max(time_updated) FROM session) WHERE id = 'child_lost'",
+    );
+    db.close();
+    on(folder.path(), &case.path, &[&broken[..], &["--yes"]].concat()).expect_status(0);
+    let left = listed(on(folder.path(), &case.path, &["sessions"]).expect_status(0));
+    assert_eq!(left, ["child_1", "child_lost", "grand_1", "root_1"], "in use, it stays");
     let db = Fixture::reopen(&case.path);
     for (table, column) in [("message", "session_id"), ("part", "session_id")] {
         let orphans = format!("SELECT count(*) FROM {table} WHERE {column} NOT IN (SELECT id FROM session)");

@@ -103,9 +103,13 @@ fn a_rebuild_reads_what_survives_and_not_what_goes() {
         "{phases} of {}",
         measured.read_bytes
     );
-    // Verifying reads the new file again: its rows, its pages, its references.
+    // Verifying reads what survives in the old file again, and the new file: its rows, its pages, its references.
     let new_file = fs::metadata(&path).unwrap().len();
     assert!(read("verify") <= 4 * new_file, "verifying read {} of a file of {new_file}", read("verify"));
+    assert!(read("takeover") <= MIB, "the takeover read {}", read("takeover"));
+    // So the whole process reads the survivors six times at most, and never what goes (docs/spec/rebuild-protocol.md).
+    let whole = 2 * allowed + 4 * new_file + 2 * MIB;
+    assert!(measured.read_bytes <= whole, "the process read {} of {whole} bytes", measured.read_bytes);
     assert_eq!(report["result"]["log_growth"], 0);
     assert_eq!(report["result"]["way"], "lease");
     assert!(measured.peak_bytes < PEAK_BYTES, "{} MiB", measured.peak_bytes / MIB);

@@ -12,6 +12,7 @@ mod changing;
 mod documents;
 mod durability;
 mod export;
+mod faults;
 mod files;
 mod folder;
 mod limits;

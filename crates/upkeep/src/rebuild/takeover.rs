@@ -23,6 +23,19 @@ use crate::rebuild::{connect, pages};
 /// thread is stopped there.
 const ARRIVAL: Duration = Duration::from_millis(50);
 
+/// Gives an `open(2)` under way the time to arrive.
+fn wait_for_arrivals() {
+    #[cfg(test)]
+    WAITED.with(|waited| waited.set(waited.get() + ARRIVAL));
+    thread::sleep(ARRIVAL);
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How long this thread has waited for an `open(2)` to arrive.
+    pub(crate) static WAITED: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
+}
+
 /// How the new content took over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
@@ -99,7 +112,7 @@ fn exchange(
         Err(reason) => return Err(NotExchanged { new, reason: RebuildErrorKind::NoLease { reason } }),
     };
     observer.reached(Step::Leased.name());
-    thread::sleep(ARRIVAL);
+    wait_for_arrivals();
     observer.reached(Step::Settled.name());
     new.let_go();
     if let Err(reason) = swap(locked, &new, &lease) {
@@ -187,7 +200,7 @@ impl Exchanged {
         let mut lease = self.lease;
         let mut waits = 0;
         loop {
-            thread::sleep(ARRIVAL);
+            wait_for_arrivals();
             if lease.is_whole() {
                 return;
             }
@@ -200,7 +213,7 @@ impl Exchanged {
                     total: None,
                     unit: Unit::Rows,
                 });
-                thread::sleep(ARRIVAL);
+                wait_for_arrivals();
                 if let Ok(lease) = WriteLease::take(self.identity) {
                     break lease;
                 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use super::sample::{Sample, content, expected, rebuild};
 use crate::fixture::{self, OtherProcess, v1_session};
@@ -52,6 +53,28 @@ fn every_step_is_reached_once_in_order() {
     sample.rebuild_with(&options, &trace).unwrap();
     assert_eq!(*trace.0.lock().unwrap(), Step::IN_PLACE.map(Step::name));
     opener.close();
+}
+
+/// How long the takeover had waited for openers at each step.
+#[derive(Default)]
+struct Waits(Mutex<Vec<(&'static str, Duration)>>);
+
+impl Observer for Waits {
+    fn reached(&self, step: &'static str) {
+        self.0.lock().unwrap().push((step, crate::rebuild::takeover::WAITED.with(Cell::get)));
+    }
+}
+
+#[test]
+fn an_opener_under_way_is_waited_for_before_the_exchange_and_before_the_lock_is_given_back() {
+    let sample = Sample::new();
+    let waits = Waits::default();
+    sample.rebuild_with(&RebuildOptions::default(), &waits).unwrap();
+    let waits = waits.0.into_inner().unwrap();
+    let until = |step: Step| waits.iter().find(|(found, _)| *found == step.name()).unwrap().1;
+    for (from, to) in [(Step::Leased, Step::Settled), (Step::FolderSynced, Step::Retired)] {
+        assert_eq!(until(to).checked_sub(until(from)), Some(Duration::from_millis(50)), "{from:?} to {to:?}");
+    }
 }
 
 #[test]
