@@ -2,11 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use headwater_model::UnixMillis;
+use headwater_model::{UnixMillis, WallTime};
 
 /// The present instant.
 pub(crate) fn now() -> UnixMillis {
     UnixMillis::new(jiff::Timestamp::now().as_millisecond())
+}
+
+/// The present instant as the conversation store keeps it.
+pub(crate) fn wall() -> WallTime {
+    WallTime::from_unix_micros(jiff::Timestamp::now().as_microsecond()).unwrap_or(WallTime::UNKNOWN)
 }
 
 /// Measures from when it was made.

@@ -11,6 +11,7 @@ use crate::status::Status;
 mod backup;
 mod check;
 mod completions;
+mod conversation;
 mod demo;
 mod export;
 mod locate;
@@ -47,13 +48,14 @@ pub(crate) enum Command {
     Salvage(salvage::Args),
     Undo(undo::Args),
     Retention(retention::Args),
+    Conversation(conversation::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
 
 /// The names of all verbs.
-pub(crate) const NAMES: [&str; 19] = [
+pub(crate) const NAMES: [&str; 20] = [
     "locate",
     "stats",
     "sessions",
@@ -70,6 +72,7 @@ pub(crate) const NAMES: [&str; 19] = [
     "salvage",
     "undo",
     "retention",
+    "conversation",
     "demo",
     "completions",
     "man",
@@ -98,6 +101,7 @@ impl Command {
             Self::Salvage(_) => "salvage",
             Self::Undo(_) => "undo",
             Self::Retention(_) => "retention",
+            Self::Conversation(_) => "conversation",
             Self::Demo(_) => "demo",
             Self::Completions(_) => "completions",
             Self::Man(_) => "man",
@@ -124,6 +128,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Status, Failure> {
         Command::Salvage(args) => salvage::run(&args, app),
         Command::Undo(args) => undo::run(&args, app),
         Command::Retention(args) => retention::run(&args, app),
+        Command::Conversation(args) => conversation::run(args, app),
         Command::Demo(args) => demo::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),

@@ -12,6 +12,7 @@ use crate::render::text::printable;
 use crate::status::Status;
 
 mod archive;
+pub(crate) mod conversation;
 mod demo;
 mod locate;
 mod open;

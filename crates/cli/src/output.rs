@@ -16,8 +16,10 @@ use crate::status::Status;
 
 mod json;
 mod pipe;
+mod whole_file;
 
 pub(crate) use pipe::Pipe;
+pub(crate) use whole_file::WholeFile;
 
 /// Where a verb writes what it found.
 pub(crate) struct Output {

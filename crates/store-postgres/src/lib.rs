@@ -6,15 +6,20 @@
 //! conflict is tried again. Pages are read in one read-only transaction at one snapshot (C7). Triggers raise the revision of a session whatever changes its
 //! rows (C2); see `sql/`.
 
+mod check;
 mod epoch;
 mod failure;
+mod inspect;
 mod pages;
 mod rows;
 mod run_tx;
 mod schema;
+mod snapshot;
 mod store;
+mod stored;
 mod transaction;
 mod triggers;
 
-pub use schema::OpenError;
+pub use schema::{Cause, OpenError};
+pub use snapshot::{Reader, Snapshot};
 pub use store::{PostgresOptions, PostgresStore};

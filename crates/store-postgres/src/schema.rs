@@ -4,6 +4,7 @@ use std::error::Error;
 
 use deadpool_postgres::Pool;
 use refinery::{Runner, Target};
+use tokio_postgres::error::SqlState;
 
 use crate::failure::Failed;
 use crate::run_tx::{Ended, attempts};
@@ -43,6 +44,66 @@ impl From<Failed> for OpenError {
     }
 }
 
+/// What an error comes down to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The address is malformed.
+    Address,
+    /// The server does not answer, not in time, or not any more.
+    Unreachable,
+    /// The server refuses the user or the password, or the user may not do this.
+    Denied,
+    /// The server has no such database.
+    NoDatabase,
+    /// The schema is newer than this program.
+    Newer,
+    /// A statement failed, with the code of the error (SQLSTATE).
+    Statement(String),
+    /// Something else.
+    Other,
+}
+
+impl OpenError {
+    /// What it comes down to. Neither the address nor anything that a server says is in it.
+    pub fn cause(&self) -> Cause {
+        let mut next: Option<&(dyn Error + 'static)> = Some(self);
+        while let Some(error) = next {
+            if let Some(cause) = error.downcast_ref::<Failed>().and_then(Failed::cause) {
+                return cause;
+            }
+            next = error.source();
+        }
+        match self {
+            Self::Options(_) => Cause::Address,
+            Self::Connect(_) => Cause::Unreachable,
+            Self::Migration(_) => Cause::Newer,
+            Self::Statement(_) | Self::Io(_) => Cause::Other,
+        }
+    }
+}
+
+impl Failed {
+    /// What it comes down to; none where what is behind it says more.
+    fn cause(&self) -> Option<Cause> {
+        let denied = [
+            SqlState::INVALID_PASSWORD,
+            SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+            SqlState::INSUFFICIENT_PRIVILEGE,
+        ];
+        match self {
+            Self::Pool(_) => None,
+            _ if self.is_lost() => Some(Cause::Unreachable),
+            Self::State(state) if denied.contains(state) => Some(Cause::Denied),
+            Self::State(state) if *state == SqlState::INVALID_CATALOG_NAME => Some(Cause::NoDatabase),
+            Self::State(state) if *state == SqlState::TOO_MANY_CONNECTIONS => Some(Cause::Unreachable),
+            Self::State(state) => Some(Cause::Statement(state.code().to_owned())),
+            // The server asks for a password and the address has none: the driver says so in words alone.
+            Self::Answer(text) if text.contains("password") => Some(Cause::Denied),
+            Self::Lost | Self::Answer(_) => Some(Cause::Other),
+        }
+    }
+}
+
 /// Brings the schema up to date, one process at a time.
 pub(crate) async fn prepare(pool: &Pool) -> Result<(), OpenError> {
     let mut client = pool.get().await.map_err(Failed::from)?;
@@ -74,6 +135,10 @@ fn of_migration(error: refinery::Error) -> OpenError {
     }
     OpenError::Migration(Box::new(error))
 }
+
+/// The newest schema that this program knows, and the name of the first.
+pub(crate) const VERSION: i32 = 1;
+pub(crate) const FIRST: &str = "conversation_tables";
 
 fn migrations() -> Runner {
     mod embedded {

@@ -7,19 +7,22 @@ use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, 
 use headwater_model::conversation::{MessageRecord, SessionRecord, TurnRecord};
 use headwater_model::{Epoch, Revision, SessionId};
 use headwater_store::apply::{self, Failure};
+use headwater_store::transfer::{Imported, StoredRow};
 use headwater_store::{
-    Batch, ContentLimit, ConversationSource, ConversationWriter, Life, NewSession, Page, PageLimit,
-    PageQuery, ReadError, ReadErrorKind, WriteError, Written,
+    Batch, ContentLimit, ConversationSource, ConversationWriter, Inspection, Life, NewSession, Page,
+    PageLimit, PageQuery, ReadError, ReadErrorKind, WriteError, Written,
 };
+use tokio_postgres::config::Host;
 use tokio_postgres::{Config, Error, IsolationLevel, NoTls};
 
 use crate::epoch::{self, IDENTITY};
 use crate::failure::{Failed, Unread};
 use crate::run_tx::{ATTEMPTS, Task, run_tx};
 use crate::schema::{self, OpenError};
+use crate::snapshot::Reader;
 use crate::transaction::InTransaction;
 use crate::triggers::{self, PutInPlace};
-use crate::{pages, rows};
+use crate::{inspect, pages, rows};
 
 /// What PostgreSQL's views of its activity call the store's connections, where the address names nothing else.
 const APPLICATION: &str = "headwater";
@@ -57,6 +60,38 @@ impl PostgresStore {
     /// # Errors
     /// [`OpenError`]; nothing in the database has changed.
     pub async fn open(address: &str, options: PostgresOptions) -> Result<Self, OpenError> {
+        let store = Self::attach(address, options)?;
+        schema::prepare(&store.pool).await?;
+        Ok(store)
+    }
+
+    /// How the database at `address` is called where people see it: hosts, ports and the name, no user and no password.
+    ///
+    /// # Errors
+    /// [`OpenError`] where the address is malformed.
+    pub fn shown(address: &str) -> Result<String, OpenError> {
+        let config: Config = address.parse().map_err(|error| OpenError::Options(Box::new(error)))?;
+        let ports = config.get_ports();
+        let hosts = config.get_hosts().iter().enumerate().map(|(place, host)| {
+            let host = match host {
+                Host::Tcp(name) => name.clone(),
+                Host::Unix(folder) => folder.display().to_string(),
+            };
+            match ports.get(place).or(ports.first()) {
+                Some(port) => format!("{host}:{port}"),
+                None => host,
+            }
+        });
+        let hosts = hosts.collect::<Vec<_>>().join(",");
+        Ok(format!("postgres://{hosts}/{}", config.get_dbname().unwrap_or_default()))
+    }
+
+    /// As [`PostgresStore::open`], for a database whose schema is left as it is, whatever it is: [`PostgresStore::inspect`] says whether it
+    /// can be read and written. Connects with the first call.
+    ///
+    /// # Errors
+    /// [`OpenError`] where the address is malformed.
+    pub fn attach(address: &str, options: PostgresOptions) -> Result<Self, OpenError> {
         let mut config: Config = address.parse().map_err(|error| OpenError::Options(Box::new(error)))?;
         if config.get_application_name().is_none() {
             config.application_name(APPLICATION);
@@ -69,8 +104,34 @@ impl PostgresStore {
             .create_timeout(Some(options.wait))
             .build()
             .map_err(|error| OpenError::Options(Box::new(error)))?;
-        schema::prepare(&pool).await?;
         Ok(Self { pool, life: Life::begin(None, epoch::random()?), limit: options.content_limit })
+    }
+
+    /// Whose database it is, and what it would take to work with it. Only reads.
+    ///
+    /// # Errors
+    /// [`OpenError`] where it cannot be reached or read.
+    pub async fn inspect(&self) -> Result<Inspection, OpenError> {
+        let client = self.pool.get().await.map_err(Failed::from)?;
+        Ok(inspect::inspect(&client).await.map_err(Failed::from)?)
+    }
+
+    /// A connection of its own, for reading much at one instant.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub async fn reader(&self) -> Result<Reader, ReadError> {
+        let client = self.pool.get().await.map_err(|error| Failed::from(error).of_read())?;
+        Ok(Reader::new(client))
+    }
+
+    /// Takes in rows that were stored elsewhere, whole or not at all. What is there already, the same, is left alone, so the same rows can
+    /// be sent again.
+    ///
+    /// # Errors
+    /// [`WriteError`]; [`BadMutation::DuplicateId`](headwater_store::BadMutation::DuplicateId) where a row is there and says something else.
+    pub async fn import(&self, rows: Vec<StoredRow>) -> Result<Imported, WriteError> {
+        run_tx(&self.pool, &Import(rows)).await
     }
 
     /// Reads in one transaction at one snapshot. Where the connection turns out to be lost, on another one.
@@ -211,6 +272,15 @@ impl Task for Apply {
     type Answer = Written;
     async fn run(&self, transaction: &Transaction<'_>) -> Result<Written, Failure<Error>> {
         apply::apply(&mut InTransaction(transaction), &self.0, self.1).await
+    }
+}
+
+struct Import(Vec<StoredRow>);
+
+impl Task for Import {
+    type Answer = Imported;
+    async fn run(&self, transaction: &Transaction<'_>) -> Result<Imported, Failure<Error>> {
+        apply::import(&mut InTransaction(transaction), &self.0).await
     }
 }
 

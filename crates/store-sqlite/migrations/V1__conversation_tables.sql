@@ -11,9 +11,9 @@ CREATE TABLE IF NOT EXISTS tasks (
     id TEXT PRIMARY KEY,
     workspace_id TEXT REFERENCES workspaces(id) ON DELETE CASCADE,
     title TEXT NOT NULL,
-    description TEXT NOT NULL DEFAULT '',
+    description TEXT DEFAULT '',
     state TEXT NOT NULL DEFAULT '',
-    metadata TEXT NOT NULL DEFAULT '{}',
+    metadata TEXT DEFAULT '{}',
     created_at TIMESTAMP NOT NULL,
     updated_at TIMESTAMP NOT NULL
 );
@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS task_sessions (
     task_id TEXT NOT NULL REFERENCES tasks(id) ON DELETE CASCADE,
     name TEXT NOT NULL DEFAULT '',
     state TEXT NOT NULL DEFAULT 'CREATED',
-    metadata TEXT NOT NULL DEFAULT '{}',
+    metadata TEXT DEFAULT '{}',
     started_at TIMESTAMP NOT NULL,
     completed_at TIMESTAMP,
     updated_at TIMESTAMP NOT NULL
@@ -53,7 +53,7 @@ CREATE TABLE IF NOT EXISTS task_session_messages (
     type TEXT NOT NULL DEFAULT 'message',
     prompt_seq INTEGER NOT NULL DEFAULT 0,
     created_at TIMESTAMP NOT NULL,
-    updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
     metadata TEXT DEFAULT '{}',
     content TEXT NOT NULL
 );

@@ -26,6 +26,13 @@ pub(crate) fn open_writer(path: &Path, options: &SqliteOptions) -> rusqlite::Res
     Ok(db)
 }
 
+/// Has SQLite finish what an interrupted write to the file at `path` left, as any program that opens it for writing does.
+pub(crate) fn recover(path: &Path) -> rusqlite::Result<()> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = open(path, flags, &SqliteOptions::default())?;
+    db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+}
+
 /// A connection that reads.
 pub(crate) fn open_reader(path: &Path, options: &SqliteOptions) -> rusqlite::Result<Connection> {
     let db = open(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX, options)?;

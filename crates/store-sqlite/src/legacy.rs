@@ -28,14 +28,19 @@ const TABLES: [&str; 5] = [
 /// The statements that remove what of the journal is in the file: triggers first, so that none writes into a table that is gone. A trigger counts only where
 /// it hangs on a table of the host, a table only where it is one: a view or another program's trigger of that name stays.
 pub(crate) fn removal(db: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut statements = Vec::new();
+    Ok(parts(db)?.into_iter().map(|(kind, name)| format!("DROP {kind} main.{name}")).collect())
+}
+
+/// What of the journal is in the file: `TRIGGER` or `TABLE`, and the name.
+pub(crate) fn parts(db: &Connection) -> rusqlite::Result<Vec<(&'static str, &'static str)>> {
+    let mut parts = Vec::new();
     let mut trigger = db.prepare(
         "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'trigger' AND name = ?1 COLLATE NOCASE
              AND tbl_name COLLATE NOCASE IN ('task_sessions', 'task_session_messages', 'task_session_turns'))",
     )?;
     for name in TRIGGERS {
         if trigger.query_row([name], |row| row.get(0))? {
-            statements.push(format!("DROP TRIGGER main.{name}"));
+            parts.push(("TRIGGER", name));
         }
     }
     let mut table = db.prepare(
@@ -43,8 +48,8 @@ pub(crate) fn removal(db: &Connection) -> rusqlite::Result<Vec<String>> {
     )?;
     for name in TABLES {
         if table.query_row([name], |row| row.get(0))? {
-            statements.push(format!("DROP TABLE main.{name}"));
+            parts.push(("TABLE", name));
         }
     }
-    Ok(statements)
+    Ok(parts)
 }

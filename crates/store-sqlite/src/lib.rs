@@ -8,9 +8,12 @@
 //! A file of the agent host whose tables this store shares opens as it is; `schema` says what is added to it.
 
 mod backup;
+mod check;
 mod connection;
 mod epoch;
 mod failure;
+pub mod host_files;
+mod inspect;
 mod legacy;
 mod options;
 mod order;
@@ -18,11 +21,15 @@ mod pages;
 mod readers;
 mod rows;
 mod schema;
+mod snapshot;
 mod store;
+mod stored;
 mod transaction;
 mod work;
 mod writer;
 
+pub use inspect::inspect;
 pub use options::{SqliteOptions, Synchronous};
-pub use schema::{OpenError, OpenErrorKind, Upgrade};
+pub use schema::{Cause, OpenError, OpenErrorKind, Upgrade};
+pub use snapshot::Snapshot;
 pub use store::SqliteStore;

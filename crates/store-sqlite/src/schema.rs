@@ -46,6 +46,64 @@ pub enum OpenErrorKind {
     Backup,
 }
 
+/// What an error of SQLite comes down to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Another program holds the file.
+    Busy,
+    /// The file or its folder cannot be written or read by this user.
+    Denied,
+    /// The disk is full.
+    Full,
+    /// The file is damaged, or no database.
+    Damaged,
+    /// The schema is newer than this program.
+    Newer,
+    /// Something else.
+    Other,
+}
+
+impl OpenErrorKind {
+    /// What it comes down to, wherever in the chain of errors that stands.
+    pub fn cause(&self) -> Cause {
+        match self {
+            Self::Busy => return Cause::Busy,
+            Self::Backup => return Cause::Damaged,
+            Self::Io(error) => return of_io(error.kind()),
+            Self::Sqlite(_) | Self::Schema(_) => {}
+        }
+        let mut next: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(error) = next {
+            if let Some(code) =
+                error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code)
+            {
+                return of_code(code);
+            }
+            next = error.source();
+        }
+        if matches!(self, Self::Schema(_)) { Cause::Newer } else { Cause::Other }
+    }
+}
+
+fn of_code(code: rusqlite::ErrorCode) -> Cause {
+    use rusqlite::ErrorCode;
+    match Some(code) {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Cause::Busy,
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => Cause::Denied,
+        Some(ErrorCode::DiskFull) => Cause::Full,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Cause::Damaged,
+        _ => Cause::Other,
+    }
+}
+
+fn of_io(kind: std::io::ErrorKind) -> Cause {
+    match Some(kind) {
+        Some(std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem) => Cause::Denied,
+        Some(std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded) => Cause::Full,
+        _ => Cause::Other,
+    }
+}
+
 /// What bringing a schema up to date did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Upgrade {
@@ -123,12 +181,13 @@ pub(crate) fn put_triggers_in_place(db: &Connection) -> rusqlite::Result<()> {
 
 /// The version of the schema, and whether all triggers are in place.
 pub(crate) fn look(db: &Connection) -> rusqlite::Result<(i64, bool)> {
-    let mut in_place = true;
-    for wanted in wanted_triggers() {
-        in_place &= stored_trigger(db, wanted)?.as_deref() == Some(wanted);
-    }
+    let in_place = other_triggers(db)?.is_empty();
     Ok((db.pragma_query_value(None, "schema_version", |row| row.get(0))?, in_place))
 }
+
+/// The newest schema that this program knows, and the name of the first.
+pub(crate) const VERSION: i64 = 1;
+pub(crate) const FIRST: &str = "conversation_tables";
 
 fn migrations() -> Runner {
     mod embedded {
@@ -161,11 +220,8 @@ fn ensure_columns(db: &Transaction<'_>, reached: Reached<'_>) -> rusqlite::Resul
 /// a change twice or not at all. Answers with the names of those.
 fn ensure_triggers(db: &Connection, reached: Reached<'_>) -> rusqlite::Result<Vec<String>> {
     let mut placed = Vec::new();
-    for wanted in wanted_triggers() {
+    for wanted in other_triggers(db)? {
         let name = name(wanted);
-        if stored_trigger(db, wanted)?.as_deref() == Some(wanted) {
-            continue;
-        }
         for statement in [&format!("DROP TRIGGER IF EXISTS main.{name}"), wanted] {
             reached(statement)?;
             db.execute_batch(statement)?;
@@ -173,6 +229,22 @@ fn ensure_triggers(db: &Connection, reached: Reached<'_>) -> rusqlite::Result<Ve
         placed.push(name.to_owned());
     }
     Ok(placed)
+}
+
+/// The names of the triggers that are not in place to the letter.
+pub(crate) fn other_trigger_names(db: &Connection) -> rusqlite::Result<Vec<String>> {
+    Ok(other_triggers(db)?.into_iter().map(|wanted| name(wanted).to_owned()).collect())
+}
+
+/// The statements of the triggers that are not in place to the letter.
+fn other_triggers(db: &Connection) -> rusqlite::Result<Vec<&'static str>> {
+    let mut other = Vec::new();
+    for wanted in wanted_triggers() {
+        if stored_trigger(db, wanted)?.as_deref() != Some(wanted) {
+            other.push(wanted);
+        }
+    }
+    Ok(other)
 }
 
 /// The statements that create the triggers.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use headwater_model::conversation::{MessageRecord, SessionRecord, TurnRecord};
 use headwater_model::{Epoch, Revision, SessionId};
+use headwater_store::transfer::{Imported, StoredRow};
 use headwater_store::{
     Batch, ConversationSource, ConversationWriter, Life, NewSession, Page, PageLimit, PageQuery, ReadError,
     ReadErrorKind, WriteError, WriteErrorKind, Written,
@@ -37,6 +38,14 @@ impl SqliteStore {
         Self::try_open(path, options).map_err(|kind| OpenError { path: path.to_owned(), kind })
     }
 
+    /// Has the interrupted write of a killed program rolled back, which a reader does not do. Blocks.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn recover(path: &Path) -> Result<(), OpenError> {
+        connection::recover(path).map_err(|error| OpenError { path: path.to_owned(), kind: error.into() })
+    }
+
     fn try_open(path: &Path, options: SqliteOptions) -> Result<Self, OpenErrorKind> {
         let mut db = connection::open_writer(path, &options)?;
         let upgrade = schema::prepare(&mut db, path, &mut |_| Ok(()))?;
@@ -52,6 +61,26 @@ impl SqliteStore {
     /// What opening the file changed in its schema.
     pub const fn upgrade(&self) -> &Upgrade {
         &self.upgrade
+    }
+
+    /// Takes in rows that were stored elsewhere, whole or not at all. What is there already, the same, is left alone, so the same rows can
+    /// be sent again.
+    ///
+    /// # Errors
+    /// [`WriteError`]; [`BadMutation::DuplicateId`](headwater_store::BadMutation::DuplicateId) where a row is there and says something else.
+    pub async fn import(&self, rows: Vec<StoredRow>) -> Result<Imported, WriteError> {
+        match self.writer.write(Work::Import(rows)).await? {
+            Done::Imported(imported) => Ok(imported),
+            Done::Removed | Done::TriggersPut | Done::Session(_) | Done::Written(_) => Err(mixed_up()),
+        }
+    }
+
+    /// Closes the file and waits until that is done; where no other program has it open, its log is merged and gone then. Without this the
+    /// writing thread does it when it comes to it.
+    pub fn close(self) {
+        let Self { readers, writer, .. } = self;
+        drop(readers);
+        writer.close();
     }
 }
 
@@ -116,7 +145,7 @@ impl ConversationWriter for SqliteStore {
     async fn create_session(&self, session: NewSession) -> Result<SessionRecord, WriteError> {
         match self.writer.write(Work::CreateSession(session)).await? {
             Done::Session(record) => Ok(record),
-            Done::Removed | Done::TriggersPut | Done::Written(_) => Err(mixed_up()),
+            Done::Removed | Done::Imported(_) | Done::TriggersPut | Done::Written(_) => Err(mixed_up()),
         }
     }
 
@@ -127,7 +156,7 @@ impl ConversationWriter for SqliteStore {
     async fn apply(&self, batch: Batch) -> Result<Written, WriteError> {
         match self.writer.write(Work::Apply(batch)).await? {
             Done::Written(written) => Ok(written),
-            Done::Removed | Done::TriggersPut | Done::Session(_) => Err(mixed_up()),
+            Done::Removed | Done::Imported(_) | Done::TriggersPut | Done::Session(_) => Err(mixed_up()),
         }
     }
 }

@@ -4,6 +4,7 @@ use futures_util::FutureExt;
 use headwater_model::SessionId;
 use headwater_model::conversation::SessionRecord;
 use headwater_store::apply::{self, Failure};
+use headwater_store::transfer::{Imported, StoredRow};
 use headwater_store::{Batch, ContentLimit, NewSession, Written};
 use rusqlite::Connection;
 
@@ -21,6 +22,8 @@ pub(crate) enum Work {
     DeleteSession(SessionId),
     /// Put the triggers back.
     PutTriggers,
+    /// Take in rows that were stored elsewhere.
+    Import(Vec<StoredRow>),
 }
 
 /// What was done.
@@ -34,6 +37,8 @@ pub(crate) enum Done {
     Removed,
     /// The triggers are in place.
     TriggersPut,
+    /// Rows are there.
+    Imported(Imported),
 }
 
 /// Does `work` inside the transaction of `db`.
@@ -51,6 +56,7 @@ pub(crate) fn perform(
                 apply::delete_session(&mut rows, session).await.map(|()| Done::Removed)
             }
             Work::PutTriggers => Ok(schema::put_triggers_in_place(db).map(|()| Done::TriggersPut)?),
+            Work::Import(batch) => apply::import(&mut rows, batch).await.map(Done::Imported),
         }
     };
     // Nothing in it waits.

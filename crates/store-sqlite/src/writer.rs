@@ -1,6 +1,6 @@
 //! The thread that writes.
 
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use headwater_store::apply::Failure;
 use headwater_store::{ContentLimit, WriteError, WriteErrorKind};
@@ -18,10 +18,11 @@ const GROUP: usize = 128;
 
 type Reply = oneshot::Sender<Result<Done, WriteError>>;
 
-/// The way to the thread. It ends with the last of these.
-#[derive(Clone, Debug)]
+/// The way to the thread, which ends with this.
+#[derive(Debug)]
 pub(crate) struct Writer {
     requests: mpsc::Sender<(Work, Reply)>,
+    thread: JoinHandle<()>,
 }
 
 impl Writer {
@@ -29,8 +30,15 @@ impl Writer {
     pub(crate) fn start(db: Connection, limit: ContentLimit) -> std::io::Result<Self> {
         let (requests, waiting) = mpsc::channel(QUEUE);
         let thread = Thread { db, waiting, limit };
-        thread::Builder::new().name("headwater-writer".to_owned()).spawn(move || thread.run())?;
-        Ok(Self { requests })
+        let thread =
+            thread::Builder::new().name("headwater-writer".to_owned()).spawn(move || thread.run())?;
+        Ok(Self { requests, thread })
+    }
+
+    /// Ends the thread and waits for it. A panic of it is told by whoever waits for an answer.
+    pub(crate) fn close(self) {
+        drop(self.requests);
+        drop(self.thread.join());
     }
 
     /// Has `work` done, and waits until it is committed.

@@ -3,6 +3,7 @@
 //! A backend opens a transaction, hands its [`Rows`](crate::Rows) to one of these functions, and commits or rolls back.
 
 mod batch;
+mod import;
 mod message;
 mod recorder;
 mod session;
@@ -11,6 +12,7 @@ mod turn;
 use crate::{BadMutation, WriteErrorKind};
 
 pub use batch::apply;
+pub use import::import;
 pub use session::{create_session, delete_session};
 
 /// Why a change was not made. Whoever opened the transaction rolls back.

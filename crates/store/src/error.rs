@@ -154,6 +154,12 @@ pub enum BadMutation {
     /// The request has been answered before.
     #[error("the request was answered before")]
     AlreadyResolved,
+    /// The row belongs to one that is not there, or a rule of the database refuses it.
+    #[error("a rule of the database refuses the row; what it belongs to may be missing")]
+    RefusedByDatabase,
+    /// A value that the column of this database cannot keep.
+    #[error("a value that this database cannot keep")]
+    NotStorable,
     /// Text with a NUL character, which PostgreSQL cannot keep; refused by every backend alike.
     #[error("text holds a NUL character")]
     NulCharacter,
@@ -171,6 +177,8 @@ impl BadMutation {
             | Self::InvalidMetadata
             | Self::NotATool
             | Self::NotARequest
+            | Self::RefusedByDatabase
+            | Self::NotStorable
             | Self::NulCharacter => Retry::Never,
         }
     }

@@ -14,19 +14,26 @@ pub mod apply;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod finding;
+mod inspection;
 mod life;
+mod overview;
 mod page;
 mod rows;
 pub mod rules;
 mod source;
 mod stretch;
+pub mod transfer;
 mod write;
 mod writer;
 
 pub use error::{BadMutation, ReadError, ReadErrorKind, Retry, WriteError, WriteErrorKind};
+pub use finding::{EXAMPLES_MAX, Fault, Finding, Severity};
+pub use inspection::{Inspection, JournalKind, JournalPart, Standing};
 pub use life::Life;
+pub use overview::SessionOverview;
 pub use page::{Page, PageLimit, PageLimitError, PageQuery, Sort};
-pub use rows::Rows;
+pub use rows::{RawRows, RefusedRow, Rows};
 pub use source::ConversationSource;
 pub use stretch::Stretch;
 pub use write::{

@@ -3,6 +3,9 @@
 use headwater_model::conversation::{MessageRecord, Place, SessionRecord, TurnRecord};
 use headwater_model::{Revision, SessionId, WallTime};
 
+use crate::BadMutation;
+use crate::transfer::{StoredRow, Table};
+
 /// The rows of a conversation store inside one transaction. [`apply`](crate::apply) makes every change out of these; what they have in common
 /// is said here, so that backends only say how. Each statement is one step of the revision of each session whose rows it changes, but where a method says otherwise.
 ///
@@ -76,3 +79,29 @@ pub trait Rows {
     /// The messages of a turn whose metadata holds the text `tool_call_id`, in order of their ids.
     async fn tools_of(&mut self, turn: &str) -> Result<Vec<MessageRecord>, Self::Error>;
 }
+
+/// Rows as they are stored, column by column, inside one transaction: for taking in what was written out elsewhere.
+#[expect(
+    async_fn_in_trait,
+    reason = "callers name the backend, so its futures are known to be Send where they are"
+)]
+pub trait RawRows: Rows {
+    /// The row as this database would keep it.
+    ///
+    /// # Errors
+    /// [`BadMutation`] where it cannot.
+    fn kept(row: &StoredRow) -> Result<StoredRow, BadMutation>;
+
+    /// The row of `table` with this key.
+    async fn stored(&mut self, table: Table, key: &str) -> Result<Option<StoredRow>, Self::Error>;
+
+    /// Adds a row; columns that it does not have get what the table says. The inner error is a rule of the table that refuses it.
+    async fn insert(&mut self, row: &StoredRow) -> Result<Result<(), RefusedRow>, Self::Error>;
+
+    /// Sets the last number of a session's prompts.
+    async fn raise_prompt_seq(&mut self, session: &str, last: i64) -> Result<(), Self::Error>;
+}
+
+/// A row that a rule of its table refuses: what it belongs to is missing, a column must not be empty, and the like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefusedRow;

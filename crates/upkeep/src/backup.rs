@@ -18,7 +18,7 @@ use crate::rebuild::shape::{TableShape, entries};
 use crate::rebuild::temporary::{TemporaryFile, sweep_marked};
 use crate::rebuild::watch::stoppable;
 use crate::rebuild::{RebuildError, RebuildErrorKind, connect, pages, place, verify};
-use crate::{DatabaseFile, OpenError, ReadDatabase};
+use crate::{Content, DatabaseFile, OpenError, ReadDatabase};
 
 /// In the name of a snapshot that is being written: what lies under it is never more than a copy.
 const MARK: &str = ".snapshot-";
@@ -31,6 +31,8 @@ pub const STEPS: [&str; 4] = ["copied", "synced", "verified", "named"];
 pub struct BackupOptions {
     /// Whether a file at the destination may be replaced.
     pub overwrite: bool,
+    /// What the database must hold.
+    pub content: Content,
 }
 
 /// What a backup did.
@@ -74,7 +76,7 @@ fn backup(
     ensure_free(path, destination, options)?;
     let swept = sweep_marked(destination, MARK).doing("looking for files of earlier runs")?;
     let (source, new, snapshot) =
-        open_and_copy(path, observer, || TemporaryFile::create_marked(destination, MARK))?;
+        open_and_copy(path, options.content, observer, || TemporaryFile::create_marked(destination, MARK))?;
     let mode = fs::metadata(source.path()).doing("looking at the database")?.mode() & 0o777;
     fs::set_permissions(new.path(), Permissions::from_mode(mode)).doing("keeping the mode")?;
     observer.reached(STEPS[2]);
@@ -96,11 +98,12 @@ fn backup(
 /// wrote meanwhile is the reason of whatever else went wrong: a torn reading looks like damage.
 pub(crate) fn open_and_copy(
     path: &Path,
+    content: Content,
     observer: &dyn Observer,
     create: impl FnOnce() -> io::Result<TemporaryFile>,
 ) -> Result<(DatabaseFile, TemporaryFile, Snapshot), RebuildErrorKind> {
     let opened = |error: OpenError| RebuildErrorKind::Open(error.kind);
-    let source = ReadDatabase::open(path).map_err(opened)?;
+    let source = ReadDatabase::open_holding(path, content).map_err(opened)?;
     let new = create().doing("creating the new file")?;
     let outcome = snapshot(source.connection(), &new, observer);
     let file = source.file().clone();
@@ -293,10 +296,17 @@ mod tests {
             "{refused}"
         );
         assert_eq!(Folder::of(folder.path()), before);
-        run(&path, &destination, BackupOptions { overwrite: true }, &Unobserved).unwrap();
+        run(&path, &destination, BackupOptions { overwrite: true, ..BackupOptions::default() }, &Unobserved)
+            .unwrap();
         assert_eq!(sessions(&destination), 1);
         fs::write(fixture::with_suffix(&destination, "-wal"), b"an old log").unwrap();
-        let refused = run(&path, &destination, BackupOptions { overwrite: true }, &Unobserved).unwrap_err();
+        let refused = run(
+            &path,
+            &destination,
+            BackupOptions { overwrite: true, ..BackupOptions::default() },
+            &Unobserved,
+        )
+        .unwrap_err();
         assert!(matches!(refused.kind, RebuildErrorKind::Exists(_)), "{refused}");
     }
 

@@ -39,5 +39,7 @@ mod units;
 pub mod vacuum;
 
 pub use locks::HeldLock;
-pub use open::{Access, DatabaseFile, LOCK_WAIT, OpenError, OpenErrorKind, ReadDatabase, WriteDatabase};
+pub use open::{
+    Access, Content, DatabaseFile, LOCK_WAIT, OpenError, OpenErrorKind, ReadDatabase, WriteDatabase,
+};
 pub use reading::ReadError;

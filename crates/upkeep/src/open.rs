@@ -39,6 +39,16 @@ const CACHE_KIB: i64 = 8 * 1024;
 /// How long anything here waits for another program's lock: as long as OpenCode itself (fact A1).
 pub const LOCK_WAIT: Duration = Duration::from_secs(5);
 
+/// What a database must hold to be opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Content {
+    /// OpenCode's tables.
+    #[default]
+    OpenCode,
+    /// Whatever it is: the caller looks.
+    Any,
+}
+
 /// A database open for reading only. Reading writes nothing: no checkpoint, no side file, no journal.
 ///
 /// End every reading with [`ReadDatabase::finish`], or use [`ReadDatabase::with`], which does.
@@ -62,6 +72,15 @@ impl ReadDatabase {
         Self::open_within(path, LOCK_WAIT)
     }
 
+    /// As [`ReadDatabase::open`], for a database that holds `content`.
+    ///
+    /// # Errors
+    /// As [`ReadDatabase::open`].
+    pub fn open_holding(path: &Path, content: Content) -> Result<Self, OpenError> {
+        let opened = DatabaseFile::find(path)?;
+        Self::connect(opened, LOCK_WAIT, content).map_err(|kind| OpenError { path: path.to_owned(), kind })
+    }
+
     /// As [`ReadDatabase::open`], waiting up to `busy_timeout` for a lock.
     ///
     /// # Errors
@@ -76,7 +95,7 @@ impl ReadDatabase {
     /// As [`ReadDatabase::open`], and where another file has taken its place since.
     pub fn from_file(file: DatabaseFile, busy_timeout: Duration) -> Result<Self, OpenError> {
         let path = file.path().to_owned();
-        Self::connect(file, busy_timeout).map_err(|kind| OpenError { path, kind })
+        Self::connect(file, busy_timeout, Content::OpenCode).map_err(|kind| OpenError { path, kind })
     }
 
     /// Opens `path`, runs `read`, and makes sure that what was read belongs together. That nobody wrote is checked also where `read`
@@ -94,7 +113,7 @@ impl ReadDatabase {
         outcome
     }
 
-    fn connect(file: DatabaseFile, busy_timeout: Duration) -> Result<Self, OpenErrorKind> {
+    fn connect(file: DatabaseFile, busy_timeout: Duration, content: Content) -> Result<Self, OpenErrorKind> {
         let surroundings = Surroundings::of(&file)?;
         surroundings.ensure_same(&file)?;
         if file.has_hot_journal()? {
@@ -111,7 +130,10 @@ impl ReadDatabase {
         settle(&connection)?;
         let schema = Schema::read(&connection)?;
         Surroundings::of(&file)?.ensure_same(&file)?;
-        ensure_layout(&connection, &schema)?;
+        match content {
+            Content::OpenCode => ensure_layout(&connection, &schema)?,
+            Content::Any => ensure_encoding(&connection)?,
+        }
         Ok(Self { connection, file, schema, access, surroundings, registration })
     }
 
@@ -393,10 +415,16 @@ pub(crate) fn settle(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "temp_store", "FILE")
 }
 
+/// Tables by which a conversation store is known.
+const CONVERSATION_TABLES: [&str; 3] = ["task_sessions", "task_session_turns", "task_session_messages"];
+
 /// Refuses what is not OpenCode's, or not in its encoding.
 pub(crate) fn ensure_layout(connection: &Connection, schema: &Schema) -> Result<(), OpenErrorKind> {
     let layouts = schema.layouts();
     if !layouts.v1 && !layouts.v2 {
+        if CONVERSATION_TABLES.iter().all(|table| schema.has_table(table)) {
+            return Err(OpenErrorKind::ConversationStore);
+        }
         let found = schema.tables().keys().take(NAMES_MAX).cloned().collect();
         return Err(OpenErrorKind::WrongSchema { found, tables: schema.tables().len() });
     }
@@ -405,8 +433,26 @@ pub(crate) fn ensure_layout(connection: &Connection, schema: &Schema) -> Result<
         missing.truncate(NAMES_MAX);
         return Err(OpenErrorKind::UnknownLayout { missing });
     }
+    ensure_encoding(connection)
+}
+
+fn ensure_encoding(connection: &Connection) -> Result<(), OpenErrorKind> {
     let encoding: String = connection.pragma_query_value(None, "encoding", |row| row.get(0))?;
     if encoding == "UTF-8" { Ok(()) } else { Err(OpenErrorKind::Encoding { encoding }) }
+}
+
+/// Refuses a database that this user cannot write, or not safely: by its permissions, its folder and its file system. An empty file is
+/// one that is about to become a database.
+///
+/// # Errors
+/// [`OpenError`].
+pub fn ensure_writable_at(path: &Path) -> Result<(), OpenError> {
+    match DatabaseFile::find(path) {
+        Ok(file) => ensure_writable(&file).map_err(|kind| OpenError { path: path.to_owned(), kind }),
+        // One that has just been made.
+        Err(OpenError { kind: OpenErrorKind::Empty, .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 pub(crate) fn ensure_writable(file: &DatabaseFile) -> Result<(), OpenErrorKind> {

@@ -17,7 +17,7 @@ use crate::rebuild::error::{Doing, Named};
 use crate::rebuild::exclusive::ExclusiveDatabase;
 use crate::rebuild::temporary::TemporaryFile;
 use crate::rebuild::{RebuildError, RebuildErrorKind, Step, attributes, new_file, place, takeover};
-use crate::{DatabaseFile, OpenErrorKind};
+use crate::{Content, DatabaseFile, OpenErrorKind};
 
 pub(crate) mod leftover;
 
@@ -26,6 +26,8 @@ pub(crate) mod leftover;
 pub struct RestoreOptions {
     /// Whether the database that is replaced is removed instead of kept under another name.
     pub forget_previous: bool,
+    /// What the snapshot must hold.
+    pub content: Content,
 }
 
 /// What a restore did.
@@ -69,7 +71,7 @@ pub fn run(
 ) -> Result<RestoreReport, RebuildError> {
     let of_database = |kind: RebuildErrorKind| kind.at(path);
     let target = Target::find(path, from).map_err(of_database)?;
-    let copied = copy(&target, from, observer)
+    let copied = copy(&target, from, options.content, observer)
         .map_err(|kind| if is_of_snapshot(&kind) { kind.at(from) } else { of_database(kind) })?;
     put_in_place(target, copied, from, options, observer).map_err(of_database)
 }
@@ -100,9 +102,14 @@ struct Copied {
     swept: Vec<PathBuf>,
 }
 
-fn copy(target: &Target, from: &Path, observer: &dyn Observer) -> Result<Copied, RebuildErrorKind> {
+fn copy(
+    target: &Target,
+    from: &Path,
+    content: Content,
+    observer: &dyn Observer,
+) -> Result<Copied, RebuildErrorKind> {
     let mut swept = Vec::new();
-    let (source, new, found) = open_and_copy(from, observer, || {
+    let (source, new, found) = open_and_copy(from, content, observer, || {
         // What is left was a copy of some snapshot, and its room may be needed.
         swept = leftover::sweep(&target.path)?;
         leftover::create(&target.path)

@@ -28,7 +28,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     app.ensure_apart(&args.destination)?;
     let path = app.database()?;
     let watch = Watch::new(app.cancel.clone());
-    let done = backup::run(&path, &args.destination, BackupOptions { overwrite: args.force }, &watch);
+    let options = BackupOptions { overwrite: args.force, ..BackupOptions::default() };
+    let done = backup::run(&path, &args.destination, options, &watch);
     watch.end();
     let report = done.map_err(|error| {
         let is_replaceable = !args.force

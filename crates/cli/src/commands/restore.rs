@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     }
     confirm(app, args.confirm.yes, "Restore the snapshot?")?;
     let watch = Watch::new(app.cancel.clone());
-    let options = RestoreOptions { forget_previous: args.forget_previous };
+    let options = RestoreOptions { forget_previous: args.forget_previous, ..RestoreOptions::default() };
     let restored = restore::run(&path, &args.from, options, &watch);
     watch.end();
     let report = restored.map_err(|error| {

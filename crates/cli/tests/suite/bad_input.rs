@@ -239,14 +239,17 @@ fn damaged_schema(folder: &Path) -> PathBuf {
 }
 
 /// A folder that every user may enter.
-fn open_folder() -> tempfile::TempDir {
+pub(crate) fn open_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     folder
 }
 
 /// Runs the program without the rights of root: where the tests run as root, as the user nobody.
-fn run_as_nobody<S: AsRef<std::ffi::OsStr>>(home: &Path, arguments: impl IntoIterator<Item = S>) -> Run {
+pub(crate) fn run_as_nobody<S: AsRef<std::ffi::OsStr>>(
+    home: &Path,
+    arguments: impl IntoIterator<Item = S>,
+) -> Run {
     if fs::metadata("/proc/self").is_ok_and(|found| std::os::unix::fs::MetadataExt::uid(&found) != 0) {
         return run(home, arguments);
     }

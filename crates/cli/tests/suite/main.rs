@@ -9,6 +9,7 @@ mod bad_input;
 mod canary;
 mod cases;
 mod changing;
+mod conversation;
 mod documents;
 mod durability;
 mod export;

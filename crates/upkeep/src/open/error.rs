@@ -104,6 +104,9 @@ pub enum OpenErrorKind {
         /// Tables in all.
         tables: usize,
     },
+    /// The tables are those of a conversation store.
+    #[error("this is a conversation store, not an OpenCode database")]
+    ConversationStore,
     /// Tables of a known name lack columns without which no rule applies.
     #[error("an unknown storage layout: {} missing", .missing.join(", "))]
     UnknownLayout {
@@ -171,6 +174,7 @@ impl OpenErrorKind {
             }
             Self::Damaged => "run `headwater check`, then `headwater salvage` into a new file",
             Self::WrongSchema { .. } => "check the path; `headwater locate` lists OpenCode's databases",
+            Self::ConversationStore => "`headwater conversation --help` lists what can be done with it",
             Self::UnknownLayout { .. } => "this version does not know the layout: use a newer one",
             Self::SchemaTooLarge => "check the path: this is not a database that OpenCode wrote",
             Self::Replaced | Self::ChangedWhileReading => "run again",

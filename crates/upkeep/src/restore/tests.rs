@@ -37,7 +37,9 @@ fn the_snapshot_takes_the_place_and_the_previous_database_is_kept_with_its_log_m
     assert_eq!(sessions(&kept), ["ses_a", "ses_b", "ses_log"]);
     let names = ["opencode.db", "opencode.db.before-restore-1", "snapshot.db"];
     assert_eq!(Folder::of(folder.path()).names(), names);
-    let report = run(&path, &from, RestoreOptions { forget_previous: true }, &Unobserved).unwrap();
+    let report =
+        run(&path, &from, RestoreOptions { forget_previous: true, ..RestoreOptions::default() }, &Unobserved)
+            .unwrap();
     assert_eq!(report.previous, None);
     assert_eq!(Folder::of(folder.path()).names(), names);
 }

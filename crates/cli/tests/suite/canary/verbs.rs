@@ -99,7 +99,8 @@ fn assert_every_verb_was_run(place: &Place) {
     let verbs: BTreeSet<String> = verbs
         .filter_map(|line| line.split_whitespace().next())
         .map(str::to_owned)
-        .filter(|verb| verb != "help")
+        // Conversation stores have scenes of their own (`conversation::discreet`).
+        .filter(|verb| verb != "help" && verb != "conversation")
         .collect();
     assert!(verbs.len() > 15, "{help}");
     let run = place.verbs.lock().unwrap().clone();
