@@ -22,6 +22,7 @@ pub(crate) fn run(is_full: bool) -> Result<()> {
     }
     stage("tests", &mut tests)?;
     stage("examples in documentation", cargo().args(["test", "--workspace", "--doc", "--quiet"]))?;
-    let fuzz = ["test", "--locked", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target/fuzz"];
+    let fuzz =
+        ["test", "--locked", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target/fuzz"];
     stage("fuzz targets over their corpus", cargo().args(fuzz).current_dir(root()))
 }

@@ -4,8 +4,8 @@
 //! dropped is never read: which rows go is known by rowid before `data` is touched. The new file is compared with what was read before
 //! it takes over. `docs/spec/rebuild-protocol.md` says for each step what a crash or another process finds.
 //!
-//! The new file needs its own bytes of free disk beside the database. What SQLite sorts for large indexes lies there too, never in the
-//! system's temporary folder.
+//! The new file needs its own bytes of free disk beside the database. What SQLite sorts for the largest index lies there at the same time,
+//! never in the system's temporary folder, and is counted with it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -30,6 +30,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use pages::page_bytes;
 pub use report::{
     Age, AgeFigures, ClassFigures, DatabaseFigures, FolderFigures, Group, HeldBy, IndexFigures, LargeRow,
     LogFigures, LogState, ProjectFigures, Recoverable, SessionBytes, SessionCount, SessionFigures,

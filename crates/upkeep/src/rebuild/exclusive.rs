@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Instant;
 
@@ -23,6 +24,8 @@ pub(crate) struct ExclusiveDatabase {
     identity: FileIdentity,
     locked_at: Instant,
     log_bytes_at_lock: u64,
+    // SQLite names its temporary files through it.
+    _folder: Option<fs::File>,
     // After the connection: it must outlive it.
     _writing: Writing,
 }
@@ -37,7 +40,7 @@ impl ExclusiveDatabase {
         let writing = Writing::register(&file).map_err(RebuildErrorKind::Open)?;
         let identity = FileIdentity::of(file.path()).doing("looking at the database")?;
         let log_bytes_at_lock = log_bytes(&file);
-        let connection = Self::connect(&file).map_err(|error| Self::refusal(&file, error))?;
+        let (connection, folder) = Self::connect(&file).map_err(|error| Self::refusal(&file, error))?;
         if connection.is_readonly("main").doing("asking for write access")? {
             // The system allows it: so the header names a version of the format that this SQLite may only read.
             return Err(RebuildErrorKind::Open(OpenErrorKind::NewerFormat));
@@ -48,16 +51,17 @@ impl ExclusiveDatabase {
             identity,
             locked_at: Instant::now(),
             log_bytes_at_lock,
+            _folder: folder,
             _writing: writing,
         })
     }
 
-    fn connect(file: &DatabaseFile) -> Result<Connection, OpenErrorKind> {
+    fn connect(file: &DatabaseFile) -> Result<(Connection, Option<fs::File>), OpenErrorKind> {
         let connection = connect::exclusive(file.path())?;
         // In exclusive locking mode the lock outlives the transaction, and a checkpoint needs to stand outside of one.
         connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")?;
-        put_temporary_files_in(file.folder(), &connection)?;
-        Ok(connection)
+        let folder = put_temporary_files_in(file.folder(), &connection)?;
+        Ok((connection, folder))
     }
 
     fn refusal(file: &DatabaseFile, kind: OpenErrorKind) -> RebuildErrorKind {
@@ -149,12 +153,17 @@ impl Drop for ExclusiveDatabase {
 
 /// Makes SQLite write what it sorts, and what `VACUUM` copies, beside the database instead of into the system's temporary folder:
 /// that one may be a small disk of its own, or memory, and the room that is asked for is asked beside the database. The setting is
-/// one for the whole process. A folder that cannot be named in SQL is left out.
-fn put_temporary_files_in(folder: &Path, connection: &Connection) -> rusqlite::Result<()> {
-    match folder.to_str() {
-        Some(folder) => connection.pragma_update(None, "temp_store_directory", folder),
-        None => Ok(()),
+/// one for the whole process. A folder whose name is not UTF-8 cannot be named in SQL; it is named by the descriptor in the answer, for as
+/// long as that is open.
+fn put_temporary_files_in(folder: &Path, connection: &Connection) -> Result<Option<fs::File>, OpenErrorKind> {
+    let put = |name: &str| connection.pragma_update(None, "temp_store_directory", name);
+    if let Some(name) = folder.to_str() {
+        put(name)?;
+        return Ok(None);
     }
+    let opened = fs::File::open(folder).map_err(OpenErrorKind::from)?;
+    put(&format!("/proc/self/fd/{}", opened.as_raw_fd()))?;
+    Ok(Some(opened))
 }
 
 fn log_bytes(file: &DatabaseFile) -> u64 {

@@ -9,7 +9,9 @@ use serde::Serialize;
 use crate::DatabaseFile;
 use crate::plan::{Plan, Precision};
 use crate::rebuild::error::{Doing, RebuildErrorKind};
-use crate::rebuild::place;
+use crate::rebuild::shape::{TableShape, entries};
+use crate::rebuild::{new_file, place};
+use crate::stats;
 
 /// A rebuild is worthwhile from this gain on, however large the file.
 const GAIN_BYTES_ENOUGH: u64 = 64 << 20;
@@ -19,6 +21,9 @@ const GAIN_PERCENT_ENOUGH: u64 = 1;
 
 /// Free disk that is left alone.
 const ROOM_BYTES_SPARE: u64 = 16 << 20;
+
+/// SQLite merges at most 16 runs at once; merging more of them takes half a run for each 16.
+const MERGE_PART: u64 = 16;
 
 /// What a rebuild would gain and what it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -33,9 +38,12 @@ pub struct Forecast {
     pub planned_bytes: ByteCount,
     /// Rows that the plan drops or rewrites.
     pub planned_rows: u64,
-    /// Free disk needed where the files exchange their names: the new file, and the merged log.
+    /// Bytes that SQLite puts into a temporary file beside the database while it sorts the largest index, at most.
+    pub sort_bytes: ByteCount,
+    /// Free disk needed where the files exchange their names: the new file, and what is sorted or later the merged log.
     pub room_by_lease: ByteCount,
-    /// Free disk needed where the content is copied back: the new file and a log of the same size.
+    /// Free disk needed where the content is copied back: the new file, and what is sorted or later a log of the same size besides the
+    /// merged one.
     pub room_in_place: ByteCount,
     /// Bytes that the log grows by where the content is copied back; none otherwise.
     pub log_in_place: ByteCount,
@@ -62,6 +70,9 @@ impl Forecast {
         let exact = plan.totals.values().filter(|total| total.precision == Precision::Exact);
         let certain: ByteCount = exact.map(|total| total.bytes).sum();
         let after = content.saturating_sub(free).saturating_sub(certain.get());
+        let sort = sort_bytes(db, plan)?;
+        // What is sorted is gone before the log is merged or grows.
+        let room = |later: u64| ByteCount::new(after.saturating_add(sort.max(later)));
         Ok(Self {
             bytes_before: ByteCount::new(stored.saturating_add(log)),
             bytes_after: ByteCount::new(after),
@@ -72,8 +83,9 @@ impl Forecast {
                 .values()
                 .map(|total| total.rows_dropped.saturating_add(total.rows_rewritten))
                 .fold(0, u64::saturating_add),
-            room_by_lease: ByteCount::new(after.saturating_add(log)),
-            room_in_place: ByteCount::new(after.saturating_mul(2).saturating_add(log)),
+            sort_bytes: ByteCount::new(sort),
+            room_by_lease: room(log),
+            room_in_place: room(after.saturating_add(log)),
             log_in_place: ByteCount::new(after),
             free_disk: ByteCount::new(place::free_bytes(file.path())?),
         })
@@ -111,4 +123,25 @@ impl Forecast {
             Err(RebuildErrorKind::NoRoom { needed_bytes, free_bytes })
         }
     }
+}
+
+/// Most bytes that building one of the indexes puts into temporary files. They are built one after the other, and each sorts all of its
+/// entries unless they are moved in their order.
+fn sort_bytes(db: &Connection, plan: &Plan) -> Result<u64, RebuildErrorKind> {
+    let mut most = 0;
+    for index in entries(db)?.into_iter().filter(|entry| entry.kind == "index") {
+        if is_sorted(db, plan, &index.table, &index.name)? {
+            // Pages that cannot be read count for nothing; the rows are read without them.
+            let pages = stats::page_bytes(db, &index.name).doing("counting pages of indexes")?;
+            most = most.max(pages.map_or(0, ByteCount::get));
+        }
+    }
+    // Entries take no more than the pages that held them; merging many runs takes a part of their bytes once more (SQLite: vdbesort.c).
+    Ok(most.saturating_add(most / MERGE_PART))
+}
+
+/// Whether the entries of an index are sorted anew. Those of a table that stays whole are moved, where no expression makes them.
+fn is_sorted(db: &Connection, plan: &Plan, table: &str, index: &str) -> Result<bool, RebuildErrorKind> {
+    let is_moved = !plan.fates.contains_key(table) && TableShape::read(db, table)?.moves_records;
+    Ok(!is_moved || !new_file::plain_indexes(db, table)?.iter().any(|plain| plain.name == index))
 }

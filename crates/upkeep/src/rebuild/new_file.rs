@@ -99,28 +99,40 @@ fn create_internal(db: &Connection, table: &Entry) -> Result<(), RebuildErrorKin
     create().doing("creating a table")
 }
 
-/// Creates the indexes of `tables` that are made of columns alone, while the tables are empty: where whole records are moved, SQLite
-/// moves the entries of such an index along in their order, which is faster than to sort them anew.
+/// Creates the plain indexes of `tables` while the tables are empty: where whole records are moved, SQLite moves the entries of such an
+/// index along in their order, which is faster than to sort them anew.
 pub(crate) fn create_plain_indexes(
     source: &Connection,
     path: &Path,
     tables: &[&str],
 ) -> Result<(), RebuildErrorKind> {
-    let mut found = source
-        .prepare(
-            "SELECT s.sql FROM pragma_index_list(?1) i JOIN sqlite_schema s ON s.type = 'index' AND s.name = i.name \
+    let db = open(path)?;
+    for table in tables {
+        for index in plain_indexes(source, table)? {
+            db.execute_batch(&index.sql).doing("creating an index")?;
+        }
+    }
+    db.close().map_err(|(_, error)| error).doing("closing the new file")
+}
+
+/// An index that a statement made of columns alone and for all rows.
+pub(crate) struct PlainIndex {
+    pub(crate) name: String,
+    sql: String,
+}
+
+/// The plain indexes of `table`.
+pub(crate) fn plain_indexes(source: &Connection, table: &str) -> Result<Vec<PlainIndex>, RebuildErrorKind> {
+    let mut statement = source
+        .prepare_cached(
+            "SELECT s.name, s.sql FROM pragma_index_list(?1) i \
+             JOIN sqlite_schema s ON s.type = 'index' AND s.name = i.name \
              WHERE i.origin = 'c' AND i.partial = 0 \
              AND NOT EXISTS (SELECT 1 FROM pragma_index_info(i.name) WHERE cid = -2)",
         )
         .doing("reading the schema")?;
-    let db = open(path)?;
-    for table in tables {
-        let indexes = found.query_map([table], |row| row.get::<_, String>(0)).doing("reading the schema")?;
-        for sql in indexes {
-            db.execute_batch(&sql.doing("reading the schema")?).doing("creating an index")?;
-        }
-    }
-    db.close().map_err(|(_, error)| error).doing("closing the new file")
+    let indexes = statement.query_map([table], |row| Ok(PlainIndex { name: row.get(0)?, sql: row.get(1)? }));
+    indexes.and_then(Iterator::collect).doing("reading the schema")
 }
 
 /// Builds the other indexes over the loaded rows, then adds what has no pages: views, triggers and virtual tables (as SQLite's own VACUUM

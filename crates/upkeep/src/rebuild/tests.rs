@@ -5,5 +5,6 @@ mod crashes;
 mod faults;
 mod openers;
 mod paused;
+mod room;
 mod sample;
 mod verified;

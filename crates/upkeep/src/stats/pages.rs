@@ -62,7 +62,7 @@ pub(super) fn indexes(db: &Connection) -> rusqlite::Result<Vec<IndexFigures>> {
 }
 
 /// Bytes of the pages of one table or index, overflow pages included; `None` where they cannot be read.
-pub(super) fn page_bytes(db: &Connection, name: &str) -> rusqlite::Result<Option<ByteCount>> {
+pub(crate) fn page_bytes(db: &Connection, name: &str) -> rusqlite::Result<Option<ByteCount>> {
     let mut statement =
         db.prepare_cached("SELECT pgsize FROM dbstat WHERE name = ?1 AND aggregate = TRUE")?;
     let bytes: Option<i64> = match statement.query_row([name], |row| row.get(0)).optional() {
