@@ -11,6 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use rusqlite::Connection;
 use sha2::{Digest, Sha256};
 
+pub(crate) mod killed;
 pub(crate) mod paused;
 
 /// Both layouts with the columns that rules use; foreign keys as OpenCode has them.

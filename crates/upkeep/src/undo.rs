@@ -4,6 +4,7 @@
 //! [`run`] restores, newest first, byte for byte, and only where the rows are as the prune left them.
 
 mod archive;
+mod hashed;
 mod reader;
 mod report;
 mod restore;

@@ -15,10 +15,12 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::hashed::Hashed;
 use super::reader::{ArchiveReader, FrameEnd};
 use super::row::{self, Change};
 use crate::OpenErrorKind;
 use crate::fence::SessionPlace;
+use crate::rebuild::place::sync_folder;
 use crate::state::DatabaseIdentity;
 use crate::state::hex;
 
@@ -241,11 +243,10 @@ impl Archive {
         self.file.seek(SeekFrom::Start(self.bytes))?;
         let mut encoder = zstd::Encoder::new(BufWriter::new(&self.file), LEVEL)?;
         encoder.include_checksum(true)?;
-        let mut hashed = Hashed { out: encoder, hash: Sha256::new() };
+        let mut hashed = Hashed::new(encoder);
         body(&mut hashed)?;
         hashed.write_all(b"\n")?;
-        let Hashed { out: mut encoder, hash } = hashed;
-        let sum: [u8; 32] = hash.finalize().into();
+        let (mut encoder, sum) = hashed.finish();
         serde_json::to_writer(&mut encoder, &FrameTail { end: self.frames, sha256: hex(&sum) })?;
         encoder.write_all(b"\n")?;
         encoder.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -296,26 +297,4 @@ impl FrameWriter<'_> {
         written.ok_or(ArchiveErrorKind::RowChanged)??;
         Ok(())
     }
-}
-
-struct Hashed<W> {
-    out: W,
-    hash: Sha256,
-}
-
-impl<W: Write> Write for Hashed<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.hash.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -5,7 +5,8 @@ use std::io::{self, BufRead, Read, Write};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+
+use super::hashed::Hashed;
 
 /// What happened to the row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,8 +81,8 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> rusqlite::Result<Option<io::Result<[u8; 32]>>> {
     with_row(connection, table, rowid, |names, row| {
-        let mut tee = Tee { out, hash: Sha256::new() };
-        write_row(change, names, row, &mut tee).map(|written| written.map(|()| tee.hash.finalize().into()))
+        let mut hashed = Hashed::new(out);
+        write_row(change, names, row, &mut hashed).map(|written| written.map(|()| hashed.finish().1))
     })
 }
 
@@ -93,10 +94,10 @@ pub(crate) fn digest(
 ) -> rusqlite::Result<Option<[u8; 32]>> {
     with_row(connection, table, rowid, |names, row| {
         let change = Change::Deleted { table: table.to_owned(), rowid };
-        let mut tee = Tee { out: &mut io::sink(), hash: Sha256::new() };
+        let mut hashed = Hashed::new(io::sink());
         // Neither the sink nor the hash can fail.
-        let _infallible = write_row(&change, names, row, &mut tee)?;
-        Ok(tee.hash.finalize().into())
+        let _infallible = write_row(&change, names, row, &mut hashed)?;
+        Ok(hashed.finish().1)
     })
 }
 
@@ -203,21 +204,4 @@ fn exactly(input: &mut dyn BufRead, bytes: u64) -> io::Result<Vec<u8>> {
     let mut value = Vec::new();
     input.take(bytes).read_to_end(&mut value)?;
     if value.len() as u64 == bytes { Ok(value) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-}
-
-struct Tee<'o> {
-    out: &'o mut dyn Write,
-    hash: Sha256,
-}
-
-impl Write for Tee<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.hash.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
 }

@@ -8,6 +8,7 @@ use headwater_testkit::fixture::{Fixture, Layout, NOW, Session, part};
 use super::*;
 use crate::WriteDatabase;
 use crate::fence::{NoServers, Storage};
+use crate::fixture::killed::Killed;
 use crate::observer::Unobserved;
 use crate::prune::testing::{
     STORAGES, build, dump, preview, prune, prune_into, receipt, receipts, request, state_path,
@@ -316,19 +317,6 @@ fn an_archive_is_private_and_readable_as_zstandard() {
 
 const DATABASE: &str = "HEADWATER_TEST_UNDO_DATABASE";
 const STEP: &str = "HEADWATER_TEST_UNDO_STEP";
-
-/// Ends this process as `kill -9` does when a step is reached.
-struct Killed(String);
-
-impl crate::observer::Observer for Killed {
-    fn reached(&self, step: &'static str) {
-        if step == self.0 {
-            let own = rustix::process::getpid();
-            rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();
-            unreachable!("killed");
-        }
-    }
-}
 
 /// The process that restores and is killed; passes at once when run as an ordinary test.
 #[test]

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use super::*;
+use crate::fixture::killed::Killed;
 use crate::fixture::test_process;
 use crate::undo::Archive;
 
@@ -10,19 +11,6 @@ const DATABASE: &str = "HEADWATER_TEST_PRUNE_DATABASE";
 const REQUEST: &str = "HEADWATER_TEST_PRUNE_REQUEST";
 const STEP: &str = "HEADWATER_TEST_PRUNE_STEP";
 const ARCHIVE: &str = "HEADWATER_TEST_PRUNE_ARCHIVE";
-
-/// Ends this process as `kill -9` does when a step is reached.
-pub(super) struct Killed(pub(super) String);
-
-impl Observer for Killed {
-    fn reached(&self, step: &'static str) {
-        if step == self.0 {
-            let own = rustix::process::getpid();
-            rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();
-            unreachable!("killed");
-        }
-    }
-}
 
 /// The process that prunes and is killed; passes at once when run as an ordinary test.
 #[test]

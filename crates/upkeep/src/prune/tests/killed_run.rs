@@ -5,8 +5,8 @@ use std::process::Stdio;
 use headwater_prune::Class;
 
 use super::begun::{is_of_events, rich};
-use super::crash::Killed;
 use super::*;
+use crate::fixture::killed::Killed;
 use crate::fixture::test_process;
 use crate::retention::{self, Policy};
 

@@ -142,6 +142,9 @@ fn damage_in_the_source_is_an_error_and_the_source_stays() {
 }
 
 const FAULT: &str = "HEADWATER_TEST_FAULT";
+
+/// Before the name of a step of a rebuild in place.
+const IN_PLACE: &str = "in-place ";
 const SMALL_DISK: &str = "HEADWATER_TEST_SMALL_DISK";
 
 /// A child that sees a small file system of its own at a folder. Where the tests run as an ordinary user it becomes root of a user
@@ -196,12 +199,24 @@ fn assert_old_or_new(
     println!("said: checked");
 }
 
+/// Names a step of a rebuild by lease or in place, for a process of its own.
+fn fault_at(step: Step, in_place: bool) -> String {
+    format!("{}{}", if in_place { IN_PLACE } else { "" }, step.name())
+}
+
+/// What the name in the environment says: the step, and whether the rebuild is in place.
+fn fault() -> (Step, bool) {
+    let fault = std::env::var(FAULT).unwrap();
+    let (name, in_place) = fault.strip_prefix(IN_PLACE).map_or((&fault[..], false), |name| (name, true));
+    (*Step::BY_LEASE.iter().chain(&Step::IN_PLACE).find(|found| found.name() == name).unwrap(), in_place)
+}
+
 #[test]
 fn a_disk_that_fills_up_at_any_step() {
     for (steps, in_place) in [(&Step::BY_LEASE[..], false), (&Step::IN_PLACE[..], true)] {
         for step in steps {
             let folder = tempfile::tempdir().unwrap();
-            let fault = format!("{}{}", if in_place { "in-place " } else { "" }, step.name());
+            let fault = fault_at(*step, in_place);
             let output = on_small_disk("rebuild::tests::faults::small_disk_entry", folder.path(), &fault);
             assert_passed(&output, &fault);
         }
@@ -211,12 +226,7 @@ fn a_disk_that_fills_up_at_any_step() {
 #[test]
 fn small_disk_entry() {
     let Some(folder) = std::env::var_os(SMALL_DISK) else { return };
-    let fault = std::env::var(FAULT).unwrap();
-    let (step, in_place) = match fault.strip_prefix("in-place ") {
-        Some(step) => (step, true),
-        None => (&fault[..], false),
-    };
-    let step = *Step::BY_LEASE.iter().chain(&Step::IN_PLACE).find(|found| found.name() == step).unwrap();
+    let (step, in_place) = fault();
     let (path, before) = with_log(Path::new(&folder));
     let reader = in_place.then(|| OtherProcess::open(&path));
     let fill = Path::new(&folder).join("fill");
@@ -242,7 +252,7 @@ fn writes_that_fail_at_any_step() {
     for (steps, in_place) in [(&Step::BY_LEASE[..], false), (&Step::IN_PLACE[..], true)] {
         for step in steps {
             let folder = tempfile::tempdir().unwrap();
-            let fault = format!("{}{}", if in_place { "in-place " } else { "" }, step.name());
+            let fault = fault_at(*step, in_place);
             let output = Command::new("sh")
                 .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
                 .arg(std::env::current_exe().unwrap())
@@ -260,12 +270,7 @@ fn writes_that_fail_at_any_step() {
 fn failing_writes_entry() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Some(folder) = std::env::var_os(SMALL_DISK) else { return };
-    let fault = std::env::var(FAULT).unwrap();
-    let (step, in_place) = match fault.strip_prefix("in-place ") {
-        Some(step) => (step, true),
-        None => (&fault[..], false),
-    };
-    let step = *Step::BY_LEASE.iter().chain(&Step::IN_PLACE).find(|found| found.name() == step).unwrap();
+    let (step, in_place) = fault();
     let (path, before) = with_log(Path::new(&folder));
     let reader = in_place.then(|| OtherProcess::open(&path));
     let usual = getrlimit(Resource::Fsize);
