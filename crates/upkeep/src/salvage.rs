@@ -17,17 +17,19 @@ mod header;
 mod known;
 mod leaves;
 mod schema;
+mod shape;
 mod source;
 mod table;
 mod target;
 mod verify;
+mod writer;
 
 use schema::Definition;
 use source::Source;
 use target::Target;
 
 pub use schema::LostObject;
-pub use table::SalvagedTable;
+pub use writer::SalvagedTable;
 
 /// What a salvage does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

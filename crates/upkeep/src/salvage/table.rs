@@ -1,56 +1,26 @@
-//! One table, copied around its damage.
+//! One table, copied around its damage: which rows to read, and in which order.
 
 use std::collections::VecDeque;
 
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{Connection, Row, Statement, ToSql, params_from_iter};
-use serde::Serialize;
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, Row};
 
 use super::known::{Known, Proof, proof, quoted};
 use super::leaves::Stray;
-use super::schema::{Definition, is_about_the_target};
+use super::schema::Definition;
+use super::shape::Shape;
 use super::source::Source;
 use super::target::Target;
+use super::writer::{Bound, EXAMPLES_MAX, RowWriter, SalvagedTable, name_of};
 use super::{SalvageErrorKind, SalvageOptions};
-use crate::json_stream::walk;
-use crate::observer::{Observer, Progress, Unit};
+use crate::observer::Observer;
 use crate::plan::RowIds;
-
-/// Most examples of ids.
-const EXAMPLES_MAX: usize = 5;
 
 /// Most places that are probed in a range whose rows no index names.
 const PROBES_MAX: u32 = 200_000;
 
 /// Rowids that are tried beyond the last row that was read, at least.
 const ROWIDS_BEYOND: i64 = 1 << 16;
-
-/// Rows between two looks at the observer.
-const REPORT_ROWS: u64 = 1 << 12;
-
-/// Tables whose `data` is JSON (facts A2, B2).
-const JSON_TABLES: [&str; 4] = ["event", "message", "part", "session_message"];
-
-/// What was saved of one table.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct SalvagedTable {
-    /// Its name.
-    pub name: String,
-    /// Rows in the new file.
-    pub rows_recovered: u64,
-    /// Of these, rows found on pages that no tree leads to any more.
-    pub rows_from_stray_pages: u64,
-    /// Rows that are known to have existed and are lost.
-    pub rows_lost: u64,
-    /// Whether `rows_lost` is exact: an index named every row. Else more may be lost.
-    pub lost_is_exact: bool,
-    /// Ids or numbers of lost rows, a few.
-    pub lost_examples: Vec<String>,
-    /// Rows left out: their payload is not JSON any more, or they break a constraint of their table.
-    pub rows_invalid: u64,
-    /// Ids or numbers of these, a few.
-    pub invalid_examples: Vec<String>,
-}
 
 /// Copies a table whose definition was made in the new file.
 pub(super) fn copy(
@@ -64,7 +34,8 @@ pub(super) fn copy(
     let shape = Shape::read(new.connection()?, &definition.name)?;
     let known =
         if shape.has_rowid { Known::read(source.connection(), &shape.name) } else { Known::default() };
-    let mut copier = Copier::new(source.connection(), new.connection()?, &shape, options, observer)?;
+    let writer = RowWriter::new(new.connection()?, &shape, options, observer)?;
+    let mut copier = Copier { source: source.connection(), shape: &shape, writer, unreadable: RowIds::new() };
     if shape.has_rowid {
         if let Some(gap) = copier.copy_from_both_ends()? {
             copier.copy_known(&known, gap)?;
@@ -77,63 +48,6 @@ pub(super) fn copy(
         copier.copy_without_rowid()?;
     }
     Ok(copier.finish(&known))
-}
-
-/// What a table looks like in the new file.
-struct Shape {
-    name: String,
-    columns: Vec<String>,
-    has_rowid: bool,
-    /// Position of the column that is the rowid by another name.
-    alias: Option<usize>,
-    /// Position of the column that holds JSON.
-    json: Option<usize>,
-}
-
-impl Shape {
-    fn read(new: &Connection, name: &str) -> Result<Self, SalvageErrorKind> {
-        let read = || -> rusqlite::Result<Self> {
-            let without: bool =
-                new.query_row("SELECT wr FROM pragma_table_list(?1) WHERE schema = 'main'", [name], |row| {
-                    row.get(0)
-                })?;
-            let mut statement =
-                new.prepare("SELECT name, type, pk FROM pragma_table_info(?1) ORDER BY cid")?;
-            let columns: Vec<(String, String, i64)> = statement
-                .query_map([name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-                .collect::<rusqlite::Result<_>>()?;
-            let keys = columns.iter().filter(|(_, _, key)| *key > 0).count();
-            let alias = columns.iter().position(|(_, kind, key)| {
-                *key > 0 && keys == 1 && kind.eq_ignore_ascii_case("INTEGER") && !without
-            });
-            let json =
-                JSON_TABLES.contains(&name).then(|| columns.iter().position(|(name, _, _)| name == "data"));
-            Ok(Self {
-                name: name.to_owned(),
-                columns: columns.into_iter().map(|(name, _, _)| name).collect(),
-                has_rowid: !without,
-                alias,
-                json: json.flatten(),
-            })
-        };
-        read().map_err(SalvageErrorKind::Write)
-    }
-
-    /// `INSERT` for the first `values` columns; the others take their defaults.
-    fn insert(&self, values: usize) -> String {
-        let mut columns: Vec<String> = self.columns.iter().take(values).map(|name| quoted(name)).collect();
-        if self.has_rowid && self.alias.is_none() {
-            columns.push("rowid".to_owned());
-        }
-        let marks: Vec<String> = (1..=columns.len()).map(|at| format!("?{at}")).collect();
-        format!("INSERT INTO {} ({}) VALUES ({})", quoted(&self.name), columns.join(", "), marks.join(", "))
-    }
-
-    fn select(&self) -> String {
-        let columns: Vec<String> = self.columns.iter().map(|name| quoted(name)).collect();
-        let rowid = if self.has_rowid { "rowid" } else { "NULL" };
-        format!("SELECT {rowid}, {} FROM {} NOT INDEXED", columns.join(", "), quoted(&self.name))
-    }
 }
 
 /// Rowids of which nothing is known yet, both ends included.
@@ -181,32 +95,12 @@ enum Ended {
 struct Copier<'a> {
     source: &'a Connection,
     shape: &'a Shape,
-    insert: Statement<'a>,
-    new: &'a Connection,
-    options: SalvageOptions,
-    observer: &'a dyn Observer,
-    table: SalvagedTable,
-    /// Rows that need no further try: copied, or left out as invalid.
-    settled: RowIds,
+    writer: RowWriter<'a>,
     /// Rows whose number could be read and whose payload could not.
     unreadable: RowIds,
-    seen: u64,
 }
 
-impl<'a> Copier<'a> {
-    fn new(
-        source: &'a Connection,
-        new: &'a Connection,
-        shape: &'a Shape,
-        options: SalvageOptions,
-        observer: &'a dyn Observer,
-    ) -> Result<Self, SalvageErrorKind> {
-        let insert = new.prepare(&shape.insert(shape.columns.len())).map_err(SalvageErrorKind::Write)?;
-        let table = SalvagedTable { name: shape.name.clone(), ..SalvagedTable::default() };
-        let (settled, unreadable) = (RowIds::new(), RowIds::new());
-        Ok(Self { source, shape, insert, new, options, observer, table, settled, unreadable, seen: 0 })
-    }
-
+impl Copier<'_> {
     /// Walks up from the first row, and where damage of a leaf or above ends that, down from the last. Returns what lies between.
     fn copy_from_both_ends(&mut self) -> Result<Option<Gap>, SalvageErrorKind> {
         let Some(low) = self.walk(Gap { low: i64::MIN, high: i64::MAX }, Direction::Up)? else {
@@ -278,7 +172,7 @@ impl<'a> Copier<'a> {
         let sql = format!("{} WHERE rowid = ?1", self.shape.select());
         for id in &known.rows {
             let rowid = id.cast_signed();
-            if rowid < gap.low || rowid > gap.high || self.settled.contains(id) {
+            if rowid < gap.low || rowid > gap.high || self.writer.is_settled(rowid) {
                 continue;
             }
             let Ok(mut statement) = self.source.prepare_cached(&sql) else { return Ok(()) };
@@ -295,7 +189,8 @@ impl<'a> Copier<'a> {
     /// An end of the gap that no row marks is put where rowids can be expected: SQLite gives them out from 1 without gaps.
     fn probe(&mut self, gap: Gap) -> Result<(), SalvageErrorKind> {
         let low = gap.low.max(0);
-        let room = i64::try_from(self.settled.len()).unwrap_or(i64::MAX).saturating_mul(2).max(ROWIDS_BEYOND);
+        let room =
+            i64::try_from(self.writer.settled.len()).unwrap_or(i64::MAX).saturating_mul(2).max(ROWIDS_BEYOND);
         let high = if gap.high == i64::MAX { low.saturating_add(room) } else { gap.high };
         let mut open = VecDeque::from([Gap { low, high }]);
         for _ in 0..PROBES_MAX {
@@ -320,7 +215,7 @@ impl<'a> Copier<'a> {
         known: &Known,
         stray: &mut Stray,
     ) -> Result<(), SalvageErrorKind> {
-        let wanted = &known.rows - &self.settled;
+        let wanted = &known.rows - &self.writer.settled;
         if wanted.is_empty() {
             return Ok(());
         }
@@ -330,13 +225,10 @@ impl<'a> Copier<'a> {
         };
         stray.visit(source, &wanted, |rowid, values| {
             let is_fitting = values.len() <= self.shape.columns.len() && values.len() > column;
-            if is_fitting
-                && !self.settled.contains(rowid.cast_unsigned())
-                && self.is_proven(&proof, rowid, values[column])
-            {
-                let recovered = self.table.rows_recovered;
-                self.put(rowid, values)?;
-                self.table.rows_from_stray_pages += self.table.rows_recovered - recovered;
+            if is_fitting && !self.writer.is_settled(rowid) && self.is_proven(&proof, rowid, values[column]) {
+                let recovered = self.writer.table.rows_recovered;
+                self.writer.put(rowid, values)?;
+                self.writer.table.rows_from_stray_pages += self.writer.table.rows_recovered - recovered;
             }
             Ok(())
         })
@@ -372,10 +264,10 @@ impl<'a> Copier<'a> {
                     else {
                         return Ok(());
                     };
-                    self.put(row_number, &values)?;
+                    self.writer.put(row_number, &values)?;
                 }
                 Ok(None) => {
-                    self.table.lost_is_exact = true;
+                    self.writer.table.lost_is_exact = true;
                     return Ok(());
                 }
                 Err(_) => return Ok(()),
@@ -386,85 +278,29 @@ impl<'a> Copier<'a> {
     /// Copies the row a statement stands on; `None` where its number cannot be read.
     fn copy_row(&mut self, row: &Row<'_>) -> Result<Option<i64>, SalvageErrorKind> {
         let Ok(rowid) = row.get::<_, i64>(0) else { return Ok(None) };
-        if self.settled.contains(rowid.cast_unsigned()) {
+        if self.writer.is_settled(rowid) {
             return Ok(Some(rowid));
         }
         let values = (1..=self.shape.columns.len()).map(|at| row.get_ref(at)).collect::<Result<Vec<_>, _>>();
         match values {
-            Ok(values) => self.put(rowid, &values)?,
+            Ok(values) => self.writer.put(rowid, &values)?,
             Err(_) => return Ok(None),
         }
         Ok(Some(rowid))
     }
 
-    /// Puts a row into the new file, or counts it as invalid.
-    fn put(&mut self, rowid: i64, values: &[ValueRef<'_>]) -> Result<(), SalvageErrorKind> {
-        self.look_up()?;
-        let json = self.shape.json.and_then(|column| values.get(column));
-        if json.is_some_and(|json| !self.options.keep_invalid && !is_json(*json)) {
-            self.leave_out(rowid, values);
-            return Ok(());
-        }
-        let mut bound: Vec<Bound<'_>> = values.iter().copied().map(Bound).collect();
-        let number = ValueRef::Integer(rowid);
-        match self.shape.alias {
-            Some(alias) if alias < bound.len() => bound[alias] = Bound(number),
-            Some(_) | None if self.shape.has_rowid => bound.push(Bound(number)),
-            Some(_) | None => {}
-        }
-        let outcome = if values.len() == self.shape.columns.len() {
-            self.insert.execute(params_from_iter(bound))
-        } else {
-            self.new
-                .prepare_cached(&self.shape.insert(values.len()))
-                .and_then(|mut insert| insert.execute(params_from_iter(bound)))
-        };
-        match outcome {
-            Ok(_) => {
-                self.table.rows_recovered += 1;
-                self.settled.insert(rowid.cast_unsigned());
-                Ok(())
-            }
-            Err(error) if is_about_the_target(&error) => Err(SalvageErrorKind::Write(error)),
-            Err(_) => {
-                self.leave_out(rowid, values);
-                Ok(())
-            }
-        }
-    }
-
-    fn leave_out(&mut self, rowid: i64, values: &[ValueRef<'_>]) {
-        self.settled.insert(rowid.cast_unsigned());
-        self.table.rows_invalid += 1;
-        if self.table.invalid_examples.len() < EXAMPLES_MAX {
-            self.table.invalid_examples.push(name_of(rowid, values.first()));
-        }
-    }
-
-    fn look_up(&mut self) -> Result<(), SalvageErrorKind> {
-        self.seen += 1;
-        if self.seen.is_multiple_of(REPORT_ROWS) {
-            let progress = Progress { phase: "saving rows", done: self.seen, total: None, unit: Unit::Rows };
-            self.observer.progress(progress);
-        }
-        if self.seen.is_multiple_of(REPORT_ROWS) && self.observer.is_cancelled() {
-            return Err(SalvageErrorKind::Cancelled);
-        }
-        Ok(())
-    }
-
     fn finish(mut self, known: &Known) -> SalvagedTable {
-        let lost = &(&known.rows | &self.unreadable) - &self.settled;
+        let lost = &(&known.rows | &self.unreadable) - &self.writer.settled;
         if self.shape.has_rowid {
-            self.table.lost_is_exact = known.is_complete;
-            self.table.rows_lost = lost.len();
+            self.writer.table.lost_is_exact = known.is_complete;
+            self.writer.table.rows_lost = lost.len();
         }
         let proof = proof(self.source, &self.shape.name);
         for id in lost.iter().take(EXAMPLES_MAX) {
             let name = proof.as_ref().and_then(|proof| self.name_by_index(proof, id.cast_signed()));
-            self.table.lost_examples.push(name.unwrap_or_else(|| format!("row {}", id.cast_signed())));
+            self.writer.table.lost_examples.push(name.unwrap_or_else(|| format!("row {}", id.cast_signed())));
         }
-        self.table
+        self.writer.table
     }
 
     /// The id of a row that is lost, from the index that still names it.
@@ -482,30 +318,3 @@ impl<'a> Copier<'a> {
 
 /// SQL for the rows of a gap.
 const IN_GAP: &str = "rowid >= ?1 AND rowid <= ?2";
-
-/// Whether a payload is JSON text. What it means is not judged.
-fn is_json(value: ValueRef<'_>) -> bool {
-    match value {
-        ValueRef::Text(text) => std::str::from_utf8(text).is_ok() && walk(text, |_, _| {}).is_ok(),
-        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => false,
-    }
-}
-
-/// A name for a row: its first column where that is a short text, else its number.
-fn name_of(rowid: i64, first: Option<&ValueRef<'_>>) -> String {
-    match first {
-        Some(ValueRef::Text(id)) if id.len() <= 256 && id.is_ascii() => {
-            String::from_utf8_lossy(id).into_owned()
-        }
-        _ => format!("row {rowid}"),
-    }
-}
-
-/// A value of the source, bound as it is.
-struct Bound<'a>(ValueRef<'a>);
-
-impl ToSql for Bound<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(self.0))
-    }
-}
