@@ -24,7 +24,10 @@ WHEN OLD.id IS NOT NEW.id
     OR OLD.content IS NOT NEW.content
 BEGIN
     INSERT INTO conversation_session_revisions (session_id, revision)
-        SELECT id, 1 FROM task_sessions WHERE id IN (OLD.task_session_id, NEW.task_session_id)
+        SELECT id, 1 FROM task_sessions WHERE id = NEW.task_session_id
+        ON CONFLICT (session_id) DO UPDATE SET revision = revision + 1;
+    INSERT INTO conversation_session_revisions (session_id, revision)
+        SELECT id, 1 FROM task_sessions WHERE id = OLD.task_session_id AND OLD.task_session_id IS NOT NEW.task_session_id
         ON CONFLICT (session_id) DO UPDATE SET revision = revision + 1;
 END;
 
@@ -55,7 +58,10 @@ WHEN OLD.id IS NOT NEW.id
     OR OLD.updated_at IS NOT NEW.updated_at
 BEGIN
     INSERT INTO conversation_session_revisions (session_id, revision)
-        SELECT id, 1 FROM task_sessions WHERE id IN (OLD.task_session_id, NEW.task_session_id)
+        SELECT id, 1 FROM task_sessions WHERE id = NEW.task_session_id
+        ON CONFLICT (session_id) DO UPDATE SET revision = revision + 1;
+    INSERT INTO conversation_session_revisions (session_id, revision)
+        SELECT id, 1 FROM task_sessions WHERE id = OLD.task_session_id AND OLD.task_session_id IS NOT NEW.task_session_id
         ON CONFLICT (session_id) DO UPDATE SET revision = revision + 1;
 END;
 

@@ -10,6 +10,10 @@ use crate::options::{SqliteOptions, Synchronous};
 /// Prepared statements that a connection keeps: all that the store has.
 const STATEMENTS: usize = 64;
 
+/// Pages of the log after which it is moved into the file: 16 MiB of those that SQLite makes by itself. A page that is written again meanwhile is
+/// moved once, and the disk is waited for less often.
+const LOG_PAGES: i64 = 4096;
+
 /// The connection that writes. Creates the file where there is none.
 pub(crate) fn open_writer(path: &Path, options: &SqliteOptions) -> rusqlite::Result<Connection> {
     let flags =
@@ -23,6 +27,7 @@ pub(crate) fn open_writer(path: &Path, options: &SqliteOptions) -> rusqlite::Res
     };
     db.pragma_update(None, "synchronous", synchronous)?;
     db.pragma_update(None, "foreign_keys", true)?;
+    db.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
     Ok(db)
 }
 

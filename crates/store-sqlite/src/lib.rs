@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! The conversation store in one SQLite file.
 //!
-//! One thread owns the connection that writes: it takes what waits in its queue, writes each batch in a savepoint of its own, commits
+//! One thread owns the connection that writes: it takes what waits in its queue, writes all of it in one transaction, commits
 //! them together and only then answers with their receipts (C5). Readers have connections of their own and take one short read transaction
 //! for each page (C7). Triggers raise the revision of a session whatever changes its rows (C2); see `sql/`.
 //!

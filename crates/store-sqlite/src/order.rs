@@ -15,6 +15,21 @@ pub(crate) fn order_time(column: &str) -> String {
     )
 }
 
+/// Whether a stored time has the spelling of [`WallTime::stored_text`](headwater_model::WallTime::stored_text), of which program and database make the same
+/// key: `YYYY-MM-DD HH:MM:SS`, up to nine digits of a fraction, UTC or nothing behind it.
+pub(crate) fn is_plain(text: &str) -> bool {
+    const SHAPE: &[u8] = b"0000-00-00 00:00:00";
+    let Some((head, rest)) = text.as_bytes().split_at_checked(SHAPE.len()) else { return false };
+    let fits = |(byte, shape): (&u8, &u8)| if *shape == b'0' { byte.is_ascii_digit() } else { byte == shape };
+    let rest = rest.strip_suffix(b"+00:00").unwrap_or(rest);
+    let is_fraction = match rest {
+        [] => true,
+        [b'.', digits @ ..] => (1..=9).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    is_fraction && head.iter().zip(SHAPE).all(fits)
+}
+
 #[cfg(test)]
 mod tests {
     use headwater_model::WallTime;
@@ -58,7 +73,19 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(200))]
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn plain_times_have_one_key(
+            text in "[0-9]{4}-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{1,9})?(\\+00:00)?"
+        ) {
+            prop_assert!(is_plain(&text));
+            let in_rust = WallTime::parse_stored(&text).ok();
+            // What is no time to the program is left to the database.
+            if let Some(time) = in_rust.filter(|time| *time != WallTime::UNKNOWN) {
+                prop_assert_eq!(in_sql(&text), Some(time.order_time().as_str().to_owned()), "{}", text);
+            }
+        }
 
         #[test]
         fn keys_agree(micros in -62_000_000_000_000_000_i64..253_000_000_000_000_000) {

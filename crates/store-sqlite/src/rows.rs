@@ -6,15 +6,15 @@ use headwater_store::rules;
 use rusqlite::types::ValueRef;
 use rusqlite::{Result, Row};
 
-use crate::order::order_time;
+use crate::order::{self, order_time};
+
+/// The columns of [`message`], in order, but for the order key behind them.
+pub(crate) const STORED_MESSAGE_COLUMNS: &str = "id, task_session_id, task_id, turn_id, author_type, author_id, type, content, requests_input, metadata, \
+     created_at, updated_at, prompt_seq";
 
 /// The columns of [`message`], in order.
 pub(crate) fn message_columns() -> String {
-    format!(
-        "id, task_session_id, task_id, turn_id, author_type, author_id, type, content, requests_input, metadata, \
-         created_at, updated_at, prompt_seq, {}",
-        order_time("created_at")
-    )
+    format!("{STORED_MESSAGE_COLUMNS}, {}", order_time("created_at"))
 }
 
 /// The columns of [`turn`], in order.
@@ -31,6 +31,23 @@ pub(crate) const SESSION_COLUMNS: &str = "id, task_id, name, state, started_at, 
 
 /// Reads a message.
 pub(crate) fn message(row: &Row<'_>) -> Result<MessageRecord> {
+    Ok(MessageRecord { order_time: named(row, 13)?.map(OrderTime::from_stored), ..unordered_message(row)? })
+}
+
+/// Reads a message without its order key, which follows from a time of creation in the spelling that this program writes; `None` where it has
+/// another one, whose key is the database's to say.
+pub(crate) fn plain_message(row: &Row<'_>) -> Result<Option<MessageRecord>> {
+    let is_plain = row.get_ref(10)?.as_str_or_null().ok().flatten().is_some_and(order::is_plain);
+    if !is_plain {
+        return Ok(None);
+    }
+    let record = unordered_message(row)?;
+    // What looks like a time may be none: the 31st of February.
+    let is_time = record.created_at != WallTime::UNKNOWN;
+    Ok(is_time.then(|| MessageRecord { order_time: Some(record.created_at.order_time()), ..record }))
+}
+
+fn unordered_message(row: &Row<'_>) -> Result<MessageRecord> {
     let author_type = text(row, 4)?;
     let prompt_seq = integer(row, 12)?;
     let kind = text(row, 6)?;
@@ -48,7 +65,7 @@ pub(crate) fn message(row: &Row<'_>) -> Result<MessageRecord> {
         metadata: text(row, 9)?,
         created_at: time(row, 10)?.unwrap_or(WallTime::UNKNOWN),
         updated_at: time(row, 11)?.unwrap_or(WallTime::UNKNOWN),
-        order_time: named(row, 13)?.map(OrderTime::from_stored),
+        order_time: None,
     })
 }
 
@@ -97,7 +114,9 @@ pub(crate) fn place(row: &Row<'_>, first: usize) -> Result<Place> {
 pub(crate) fn text(row: &Row<'_>, column: usize) -> Result<String> {
     Ok(match row.get_ref(column)? {
         ValueRef::Null => String::new(),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        // Nearly all text is right, and told so faster than put right.
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => std::str::from_utf8(bytes)
+            .map_or_else(|_| String::from_utf8_lossy(bytes).into_owned(), str::to_owned),
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Real(number) => number.to_string(),
     })

@@ -4,6 +4,7 @@
 //! built.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use refinery::{Runner, Target};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -111,6 +112,8 @@ pub struct Upgrade {
     pub removed: Vec<String>,
     /// The copy of the file made before that.
     pub backup: Option<PathBuf>,
+    /// How long the transaction took that removed it and put the triggers in place; the copy is made before.
+    pub changed_in: Duration,
     /// Triggers that were put in place, by name.
     pub triggers: Vec<String>,
     /// Sessions that are gone while turns, messages or a revision of theirs are left: a program that does not heed foreign keys removed them. Nobody sees those
@@ -138,6 +141,7 @@ pub(crate) fn prepare(
     // the connection is as SQLite was built.
     let overwrites: i64 = db.pragma_query_value(None, "secure_delete", |row| row.get(0))?;
     db.pragma_update(None, "secure_delete", false)?;
+    let begun = Instant::now();
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     ensure_columns(&transaction, reached)?;
     upgrade.removed = legacy::removal(&transaction)?;
@@ -149,6 +153,7 @@ pub(crate) fn prepare(
     ensure_indexes(&transaction, reached)?;
     reached("COMMIT")?;
     transaction.commit()?;
+    upgrade.changed_in = begun.elapsed();
     db.pragma_update(None, "secure_delete", overwrites)?;
     upgrade.orphaned_sessions = orphaned_sessions(db)?;
     Ok(upgrade)

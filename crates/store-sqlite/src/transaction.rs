@@ -1,12 +1,22 @@
 //! Single rows inside a transaction.
 
+use std::sync::LazyLock;
+
 use headwater_model::conversation::{MessageRecord, Place, SessionRecord, TurnRecord};
 use headwater_model::{Revision, SessionId, WallTime};
 use headwater_store::Rows;
-use rusqlite::{Connection, Params, Result, Row, params};
+use rusqlite::{Connection, Params, Result, Row, ToSql, params};
 
 use crate::order::order_time;
 use crate::{pages, rows};
+
+/// A statement whose text is put together once.
+macro_rules! sql {
+    ($($part:tt)*) => {{
+        static SQL: LazyLock<String> = LazyLock::new(|| format!($($part)*));
+        SQL.as_str()
+    }};
+}
 
 /// The rows in the transaction of a connection. Nothing waits: every future is ready at once.
 pub(crate) struct InTransaction<'a>(pub(crate) &'a Connection);
@@ -34,7 +44,7 @@ impl Rows for InTransaction<'_> {
 
     async fn session(&mut self, id: &str) -> Result<Option<SessionRecord>> {
         self.find(
-            &format!("SELECT {} FROM task_sessions WHERE id = ?1", rows::SESSION_COLUMNS),
+            sql!("SELECT {} FROM task_sessions WHERE id = ?1", rows::SESSION_COLUMNS),
             id,
             rows::session,
         )
@@ -45,14 +55,14 @@ impl Rows for InTransaction<'_> {
     }
 
     async fn insert_session(&mut self, new: &SessionRecord) -> Result<SessionRecord> {
-        let sql = format!(
+        let sql = sql!(
             "INSERT INTO task_sessions (id, task_id, name, state, started_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              RETURNING {}",
             rows::SESSION_COLUMNS
         );
         let [started_at, updated_at] = [new.started_at, new.updated_at].map(WallTime::stored_text);
         self.one(
-            &sql,
+            sql,
             params![new.id, new.task_id, new.name, new.state, started_at, updated_at],
             rows::session,
         )
@@ -63,16 +73,21 @@ impl Rows for InTransaction<'_> {
     }
 
     async fn message(&mut self, id: &str) -> Result<Option<MessageRecord>> {
-        let sql = format!("SELECT {} FROM task_session_messages WHERE id = ?1", rows::message_columns());
-        self.find(&sql, id, rows::message)
+        let sql = sql!("SELECT {} FROM task_session_messages WHERE id = ?1", rows::STORED_MESSAGE_COLUMNS);
+        match self.find(sql, id, rows::plain_message)? {
+            Some(None) => {}
+            found => return Ok(found.flatten()),
+        }
+        let sql = sql!("SELECT {} FROM task_session_messages WHERE id = ?1", rows::message_columns());
+        self.find(sql, id, rows::message)
     }
 
     async fn message_head(&mut self, id: &str, session: &str) -> Result<Option<(u64, Place)>> {
-        let sql = format!(
+        let sql = sql!(
             "SELECT octet_length(content), {} FROM task_session_messages WHERE id = ?1 AND task_session_id = ?2",
             rows::place_columns()
         );
-        let mut statement = self.0.prepare_cached(&sql)?;
+        let mut statement = self.0.prepare_cached(sql)?;
         let mut found = statement.query_map([id, session], |row| {
             let length: Option<i64> = row.get(0)?;
             Ok((length.unwrap_or(0).unsigned_abs(), rows::place(row, 1)?))
@@ -81,7 +96,7 @@ impl Rows for InTransaction<'_> {
     }
 
     async fn insert_message(&mut self, new: &MessageRecord) -> Result<MessageRecord> {
-        let sql = format!(
+        let sql = sql!(
             "INSERT INTO task_session_messages (id, task_session_id, task_id, turn_id, author_type, author_id, type, content,
                  requests_input, metadata, created_at, updated_at, prompt_seq)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) RETURNING {}",
@@ -102,36 +117,54 @@ impl Rows for InTransaction<'_> {
             new.updated_at.stored_text(),
             new.prompt_index.unwrap_or(0).cast_signed(),
         ];
-        self.one(&sql, values, rows::message)
+        self.one(sql, values, rows::message)
     }
 
     async fn append(&mut self, id: &str, text: &str, at: WallTime) -> Result<MessageRecord> {
-        let sql = format!(
-            "UPDATE task_session_messages SET content = content || ?1, updated_at = ?2 WHERE id = ?3 RETURNING {}",
-            rows::message_columns()
-        );
-        self.one(&sql, (text, at.stored_text(), id), rows::message)
+        let sql = "UPDATE task_session_messages SET content = content || ?1, updated_at = ?2 WHERE id = ?3";
+        self.execute(sql, (text, at.stored_text(), id))?;
+        self.message(id).await?.ok_or(rusqlite::Error::QueryReturnedNoRows)
     }
 
-    async fn update_message(&mut self, changed: &MessageRecord) -> Result<MessageRecord> {
-        let sql = format!(
-            "UPDATE task_session_messages SET task_session_id = ?2, task_id = ?3, turn_id = ?4, type = ?5, content = ?6,
-                 requests_input = ?7, metadata = ?8, updated_at = ?9
-             WHERE id = ?1 RETURNING {}",
-            rows::message_columns()
-        );
+    /// Names no column that an index has: SQLite writes the entries of each that is named anew, whether it changes or not. What was
+    /// written is what is there: nothing comes between a statement and its row but a trigger of another program, and a change that one
+    /// makes is a step of the revision that nobody knows of, which makes the receipt a reset (C5).
+    async fn update_message(
+        &mut self,
+        stored: &MessageRecord,
+        changed: &MessageRecord,
+    ) -> Result<MessageRecord> {
+        let mut set = vec!["updated_at = ?2".to_owned()];
+        let updated_at = changed.updated_at.stored_text();
+        let mut values: Vec<&dyn ToSql> = vec![&changed.id, &updated_at];
+        let columns: [(&str, bool, &dyn ToSql); 4] = [
+            ("type", stored.kind != changed.kind, &changed.kind),
+            ("content", stored.content != changed.content, &changed.content),
+            ("requests_input", stored.requests_input != changed.requests_input, &changed.requests_input),
+            ("metadata", stored.metadata != changed.metadata, &changed.metadata),
+        ];
+        for (column, is_changed, value) in columns {
+            if is_changed {
+                values.push(value);
+                set.push(format!("{column} = ?{}", values.len()));
+            }
+        }
+        let sql = format!("UPDATE task_session_messages SET {} WHERE id = ?1", set.join(", "));
+        self.execute(&sql, values.as_slice())?;
+        Ok(changed.clone())
+    }
+
+    async fn move_message(&mut self, changed: &MessageRecord) -> Result<MessageRecord> {
+        let sql = "UPDATE task_session_messages SET task_session_id = ?2, task_id = ?3, turn_id = ?4, updated_at = ?5 WHERE id = ?1";
         let values = params![
             changed.id,
             changed.session_id,
             changed.task_id.as_deref().unwrap_or_default(),
             changed.turn_id.as_deref().unwrap_or_default(),
-            changed.kind,
-            changed.content,
-            changed.requests_input,
-            changed.metadata,
             changed.updated_at.stored_text(),
         ];
-        self.one(&sql, values, rows::message)
+        self.execute(sql, values)?;
+        Ok(changed.clone())
     }
 
     async fn delete_message(&mut self, id: &str) -> Result<()> {
@@ -139,12 +172,12 @@ impl Rows for InTransaction<'_> {
     }
 
     async fn newest_prompt(&mut self, session: &str) -> Result<Option<WallTime>> {
-        let time = order_time("created_at");
-        let sql = format!(
+        let sql = sql!(
             "SELECT {time} FROM task_session_messages WHERE task_session_id = ?1 AND author_type = 'user'
-             ORDER BY {time} DESC, id DESC LIMIT 1"
+             ORDER BY {time} DESC, id DESC LIMIT 1",
+            time = order_time("created_at")
         );
-        let newest: Option<Option<String>> = self.find(&sql, session, |row| row.get(0))?;
+        let newest: Option<Option<String>> = self.find(sql, session, |row| row.get(0))?;
         Ok(newest.flatten().and_then(|text| WallTime::parse_stored(&text).ok()))
     }
 
@@ -159,12 +192,12 @@ impl Rows for InTransaction<'_> {
     }
 
     async fn turn(&mut self, id: &str) -> Result<Option<TurnRecord>> {
-        let sql = format!("SELECT {} FROM task_session_turns WHERE id = ?1", rows::turn_columns());
-        self.find(&sql, id, rows::turn)
+        let sql = sql!("SELECT {} FROM task_session_turns WHERE id = ?1", rows::turn_columns());
+        self.find(sql, id, rows::turn)
     }
 
     async fn insert_turn(&mut self, new: &TurnRecord) -> Result<TurnRecord> {
-        let sql = format!(
+        let sql = sql!(
             "INSERT INTO task_session_turns (id, task_session_id, task_id, started_at, execution_profile_id, route_generation,
                  metadata, created_at, updated_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING {}",
@@ -181,11 +214,11 @@ impl Rows for InTransaction<'_> {
             new.created_at.stored_text(),
             new.updated_at.stored_text(),
         ];
-        self.one(&sql, values, rows::turn)
+        self.one(sql, values, rows::turn)
     }
 
     async fn update_turn(&mut self, changed: &TurnRecord) -> Result<TurnRecord> {
-        let sql = format!(
+        let sql = sql!(
             "UPDATE task_session_turns SET completed_at = ?2, execution_profile_id = ?3, route_generation = ?4, metadata = ?5,
                  updated_at = ?6
              WHERE id = ?1 RETURNING {}",
@@ -199,7 +232,7 @@ impl Rows for InTransaction<'_> {
             changed.metadata,
             changed.updated_at.stored_text(),
         ];
-        self.one(&sql, values, rows::turn)
+        self.one(sql, values, rows::turn)
     }
 
     /// Foreign keys take the messages, and a trigger runs for each row.
@@ -214,15 +247,15 @@ impl Rows for InTransaction<'_> {
     }
 
     async fn places_of(&mut self, turn: &str) -> Result<Vec<Place>> {
-        let sql = format!("SELECT {} FROM task_session_messages WHERE turn_id = ?1", rows::place_columns());
-        self.0.prepare_cached(&sql)?.query_map([turn], |row| rows::place(row, 0))?.collect()
+        let sql = sql!("SELECT {} FROM task_session_messages WHERE turn_id = ?1", rows::place_columns());
+        self.0.prepare_cached(sql)?.query_map([turn], |row| rows::place(row, 0))?.collect()
     }
 
     async fn tools_of(&mut self, turn: &str) -> Result<Vec<MessageRecord>> {
-        let sql = format!(
+        let sql = sql!(
             "SELECT {} FROM task_session_messages WHERE turn_id = ?1 AND metadata LIKE '%tool_call_id%' ORDER BY id",
             rows::message_columns()
         );
-        self.0.prepare_cached(&sql)?.query_map([turn], rows::message)?.collect()
+        self.0.prepare_cached(sql)?.query_map([turn], rows::message)?.collect()
     }
 }

@@ -60,6 +60,8 @@ impl Thread {
     fn run(mut self) {
         while let Some(first) = self.waiting.blocking_recv() {
             let (mut group, mut replies) = (vec![first.0], vec![first.1]);
+            // Those who were answered just now ask again: let them, and share a commit.
+            thread::yield_now();
             while group.len() < GROUP {
                 let Ok((work, reply)) = self.waiting.try_recv() else { break };
                 group.push(work);
@@ -77,8 +79,11 @@ impl Thread {
     fn write(&mut self, group: &[Work]) -> Vec<Result<Done, WriteError>> {
         match self.transact(group) {
             Ok(answers) => answers,
-            Err(error) if group.len() == 1 => vec![Err(write_error(error))],
-            Err(Error::SqliteFailure(code, message)) if code.code == ErrorCode::DatabaseBusy => {
+            Err(Undone::Refused(error)) if group.len() == 1 => vec![Err(error)],
+            Err(Undone::Failed(error)) if group.len() == 1 => vec![Err(write_error(error))],
+            Err(Undone::Failed(Error::SqliteFailure(code, message)))
+                if code.code == ErrorCode::DatabaseBusy =>
+            {
                 let busy = || write_error(Error::SqliteFailure(code, message.clone()));
                 group.iter().map(|_| Err(busy())).collect()
             }
@@ -86,20 +91,35 @@ impl Thread {
         }
     }
 
-    /// Nothing is written where this fails. What one request asks for in vain does not touch the others.
-    fn transact(&mut self, group: &[Work]) -> rusqlite::Result<Vec<Result<Done, WriteError>>> {
-        let mut transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    /// Nothing is written where this fails. A request that is refused before it wrote anything, as nearly all are, does not touch the others.
+    fn transact(&mut self, group: &[Work]) -> Result<Vec<Result<Done, WriteError>>, Undone> {
+        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut answers = Vec::with_capacity(group.len());
         for work in group {
-            let savepoint = transaction.savepoint()?;
-            answers.push(match perform(&savepoint, work, self.limit) {
-                Ok(done) => savepoint.commit().map(|()| Ok(done))?,
-                Err(Failure::Refused(kind)) => savepoint.finish().map(|()| Err(kind.into()))?,
-                Err(Failure::Database(error)) => return Err(error),
+            let before = transaction.total_changes();
+            answers.push(match perform(&transaction, work, self.limit) {
+                Ok(done) => Ok(done),
+                Err(Failure::Refused(kind)) if transaction.total_changes() == before => Err(kind.into()),
+                Err(Failure::Refused(kind)) => return Err(Undone::Refused(kind.into())),
+                Err(Failure::Database(error)) => return Err(Undone::Failed(error)),
             });
         }
         transaction.commit()?;
         Ok(answers)
+    }
+}
+
+/// Why a transaction was rolled back.
+enum Undone {
+    /// A request was refused after it had written something.
+    Refused(WriteError),
+    /// The database answered with an error.
+    Failed(Error),
+}
+
+impl From<Error> for Undone {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
     }
 }
 

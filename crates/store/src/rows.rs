@@ -46,8 +46,16 @@ pub trait Rows {
     /// Adds `text` to the content of a message.
     async fn append(&mut self, id: &str, text: &str, at: WallTime) -> Result<MessageRecord, Self::Error>;
 
-    /// Writes what can change of a message: session, task, turn, type, content, whether it asks for input, metadata, time of the change.
-    async fn update_message(&mut self, changed: &MessageRecord) -> Result<MessageRecord, Self::Error>;
+    /// Writes what is another in `changed` than in `stored`, of what can change of a message where it stands: type, content, whether it asks
+    /// for input, metadata; and the time of the change. What is the same keeps its bytes, which may not be the text of the record.
+    async fn update_message(
+        &mut self,
+        stored: &MessageRecord,
+        changed: &MessageRecord,
+    ) -> Result<MessageRecord, Self::Error>;
+
+    /// Writes where a message stands: session, task, turn, time of the change.
+    async fn move_message(&mut self, changed: &MessageRecord) -> Result<MessageRecord, Self::Error>;
 
     /// Removes a message.
     async fn delete_message(&mut self, id: &str) -> Result<(), Self::Error>;

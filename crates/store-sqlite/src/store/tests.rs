@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use headwater_model::conversation::Author;
-use headwater_model::{MessageId, TaskId, TurnId, WallTime};
-use headwater_store::{Mutation, NewMessage, NewTurn, Retry};
+use headwater_model::conversation::{Author, Coverage, Operation};
+use headwater_model::{MessageId, OrderTime, TaskId, TurnId, WallTime};
+use headwater_store::{MessagePatch, Mutation, NewMessage, NewTurn, Retry};
 
 use super::*;
 
@@ -242,4 +242,52 @@ async fn damaged_triggers_are_put_back_and_a_new_epoch_begins() {
     let before = file.store.epoch().await.unwrap();
     drop(SqliteStore::open(&file.path(), SqliteOptions::default()).unwrap());
     assert_eq!(file.store.epoch().await.unwrap(), before, "opening what is whole changes nothing");
+}
+
+#[tokio::test]
+async fn what_is_not_changed_keeps_its_bytes() {
+    let file = InFile::new(|_| {}).await;
+    file.apply(vec![create("m", 4)]).await.unwrap();
+    file.past()
+        .execute("UPDATE task_session_messages SET content = x'61ff62', created_at = '2460000.5'", [])
+        .unwrap();
+    let patch = MessagePatch { kind: Some("thinking".to_owned()), ..MessagePatch::default() };
+    let update = Mutation::UpdateMessage { message: MessageId::new("m").unwrap(), patch };
+    let written = file.apply(vec![update]).await.unwrap();
+    let Coverage::Complete(operations) = &written.receipts[0].coverage else { panic!("{written:?}") };
+    let Operation::MessageUpsert { record, .. } = &operations[0] else { panic!("{written:?}") };
+    assert_eq!((record.content.as_str(), record.kind.as_str()), ("a\u{fffd}b", "thinking"));
+    // A time in a spelling of its own has the key that the database makes of it.
+    assert_eq!(record.order_time.as_ref().map(OrderTime::as_str), Some("2023-02-25 00:00:00.000000"));
+    let whole = "SELECT count(*) FROM task_session_messages WHERE content = x'61ff62' AND type = 'thinking'";
+    assert_eq!(file.count(whole), 1);
+}
+
+#[tokio::test]
+async fn a_trigger_of_another_program_that_changes_the_row_makes_the_receipt_a_reset() {
+    let file = InFile::new(|_| {}).await;
+    file.apply(vec![create("m", 4)]).await.unwrap();
+    file.past()
+        .execute_batch(
+            "CREATE TRIGGER shout AFTER UPDATE OF content ON task_session_messages WHEN NEW.content <> upper(NEW.content)
+             BEGIN UPDATE task_session_messages SET content = upper(content) WHERE id = NEW.id; END",
+        )
+        .unwrap();
+    let patch = MessagePatch { content: Some("quiet".to_owned()), ..MessagePatch::default() };
+    let update = Mutation::UpdateMessage { message: MessageId::new("m").unwrap(), patch };
+    let written = file.apply(vec![update]).await.unwrap();
+    assert_eq!(written.receipts[0].coverage, Coverage::Reset);
+    assert_eq!(written.receipts[0].revision, file.revision().await);
+    assert_eq!(file.count("SELECT count(*) FROM task_session_messages WHERE content = 'QUIET'"), 1);
+}
+
+#[tokio::test]
+async fn a_batch_that_is_refused_halfway_takes_nothing_with_it() {
+    let file = InFile::new(|_| {}).await;
+    let gone = Mutation::DeleteMessage { message: MessageId::new("gone").unwrap() };
+    let (refused, good) =
+        tokio::join!(file.apply(vec![create("half", 4), gone]), file.apply(vec![create("whole", 4)]));
+    assert!(matches!(refused.unwrap_err().0, WriteErrorKind::Refused { index: 1, .. }));
+    assert_eq!(good.unwrap().receipts[0].revision, file.revision().await);
+    assert_eq!(file.count("SELECT count(*) FROM task_session_messages"), 1);
 }

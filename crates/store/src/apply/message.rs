@@ -176,7 +176,11 @@ impl<R: Rows> Writing<'_, R> {
         {
             entered = None;
         }
-        let record = self.rows.update_message(&changed).await?;
+        let record = if moves {
+            self.rows.move_message(&changed).await?
+        } else {
+            self.rows.update_message(&stored, &changed).await?
+        };
         self.recorder.steps(&stored.session_id, 1);
         if stored.session_id == record.session_id {
             self.recorder.message(record, Some(stored.place()));
