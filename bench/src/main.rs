@@ -4,6 +4,9 @@
 //! Each measurement runs both sides in one run, by turns, and prints best and median with their ratio.
 
 mod canonical;
+mod conversation;
+mod side;
+mod table;
 mod upkeep;
 
 use anyhow::{Result, bail};
@@ -11,7 +14,8 @@ use anyhow::{Result, bail};
 /// A measurement by its name on the command line.
 type Measurement = (&'static str, fn(&[String]) -> Result<()>);
 
-const MEASUREMENTS: [Measurement; 2] = [("canonical", canonical::run), ("upkeep", upkeep::run)];
+const MEASUREMENTS: [Measurement; 3] =
+    [("canonical", canonical::run), ("conversation", conversation::run), ("upkeep", upkeep::run)];
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

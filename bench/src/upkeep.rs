@@ -15,17 +15,16 @@ mod peers;
 mod prune;
 mod rebuild;
 mod search;
-mod side;
 mod stats;
-mod table;
 
 use std::io::Write as _;
 
 use anyhow::{Result, ensure};
 
+use crate::table::{self, Line};
 use data::Data;
+
 use options::Options;
-use table::Line;
 
 /// Everything that the parts share.
 struct Bench {
@@ -49,7 +48,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let data = Data::prepare(&options)?;
     let bench = Bench { options, data };
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", table::head(&bench.options, bench.data.bytes()?))?;
+    let measured = format!(
+        "Database of {:.0} MiB, {} runs of each side by turns, warm page cache",
+        table::mib(bench.data.bytes()?),
+        bench.options.runs
+    );
+    writeln!(out, "{}", table::head(&measured))?;
     let mut missed = 0;
     for (name, part) in PARTS {
         if bench.options.is_wanted(name) {

@@ -5,8 +5,8 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use headwater_testkit::measure;
 
-use super::table::Line;
 use super::{Bench, peers};
+use crate::table::Line;
 
 /// Private memory that the process may have.
 const LIMIT_BYTES: u64 = 200 << 20;

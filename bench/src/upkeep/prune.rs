@@ -4,9 +4,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::side::{Side, result};
-use super::table::{Line, mib};
 use super::{Bench, peers};
+use crate::side::{Side, result};
+use crate::table::{Line, mib};
 
 pub(super) fn run(bench: &Bench) -> Result<Vec<Line>> {
     let (mut ours, mut theirs) = (Side::default(), Side::default());

@@ -7,9 +7,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::side::{Side, result};
-use super::table::{Line, mib};
 use super::{Bench, peers};
+use crate::side::{Side, result};
+use crate::table::{Line, mib};
 
 /// The usual procedure, with the selection in it.
 /// Begins with a line end, because the shell takes an argument that begins with a dash for an option.

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use super::side::{Side, result};
-use super::table::Line;
 use super::{Bench, peers};
+use crate::side::{Side, result};
+use crate::table::Line;
 
 /// A word that no database has.
 const ABSENT: &str = "zzyzxqq";

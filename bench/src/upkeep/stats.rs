@@ -4,9 +4,9 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use super::side::Side;
-use super::table::Line;
 use super::{Bench, peers};
+use crate::side::Side;
+use crate::table::Line;
 
 /// What a user asks the shell to learn what eats the space.
 const NAIVE: &str = "

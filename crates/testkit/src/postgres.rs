@@ -36,6 +36,24 @@ pub struct Cluster {
 struct Server {
     folder: TempDir,
     child: Child,
+    durability: Durability,
+}
+
+/// Whether commits wait for the disk.
+#[derive(Clone, Copy, Debug)]
+enum Durability {
+    /// Nothing of a test outlives it, so nothing has to reach the disk.
+    None,
+    Synced,
+}
+
+impl Durability {
+    fn settings(self) -> &'static [&'static str] {
+        match self {
+            Self::None => &["fsync=off", "synchronous_commit=off", "full_page_writes=off"],
+            Self::Synced => &[],
+        }
+    }
 }
 
 impl Cluster {
@@ -50,8 +68,17 @@ impl Cluster {
 
     /// A cluster that nobody shares, and that may be stopped.
     pub fn alone() -> Self {
+        Self::with(Durability::None)
+    }
+
+    /// As [`Cluster::alone`], with commits that wait for the disk, as servers have it where nobody changed that.
+    pub fn durable() -> Self {
+        Self::with(Durability::Synced)
+    }
+
+    fn with(durability: Durability) -> Self {
         let programs = programs();
-        let server = Server::start(&programs);
+        let server = Server::start(&programs, durability);
         let socket = server.folder.path().to_owned();
         Self { socket, programs, own: Some(server), databases: AtomicU32::new(0) }
     }
@@ -84,18 +111,18 @@ impl Cluster {
     pub fn crash_and_restart(&mut self) {
         let server = self.own.as_mut().expect("a shared cluster is not stopped");
         server.stop(&self.programs, "immediate");
-        server.child = spawn(&self.programs, server.folder.path());
+        server.child = spawn(&self.programs, server.folder.path(), server.durability);
         ready(&self.programs, server.folder.path());
     }
 }
 
 impl Server {
-    fn start(programs: &Path) -> Self {
+    fn start(programs: &Path, durability: Durability) -> Self {
         let folder = account_folder();
         copy(&initialised(programs), &folder.path().join("data"));
-        let child = spawn(programs, folder.path());
+        let child = spawn(programs, folder.path(), durability);
         ready(programs, folder.path());
-        Self { folder, child }
+        Self { folder, child, durability }
     }
 
     fn stop(&mut self, programs: &Path, mode: &str) {
@@ -157,20 +184,16 @@ fn account_folder() -> TempDir {
     folder
 }
 
-/// Nothing of a test outlives it, so nothing has to reach the disk.
-fn spawn(programs: &Path, folder: &Path) -> Child {
+fn spawn(programs: &Path, folder: &Path, durability: Durability) -> Child {
     let log = fs::File::create(folder.join("server.log")).expect("PostgreSQL's log");
     let mut server = as_account(&programs.join("postgres"));
     server.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
-    for setting in [
-        "listen_addresses=",
-        "fsync=off",
-        "synchronous_commit=off",
-        "full_page_writes=off",
-        "max_connections=200",
-        "shared_buffers=32MB",
-        "deadlock_timeout=50ms",
-    ] {
+    for setting in
+        ["listen_addresses=", "max_connections=200", "shared_buffers=32MB", "deadlock_timeout=50ms"]
+    {
+        server.args(["-c", setting]);
+    }
+    for setting in durability.settings() {
         server.args(["-c", setting]);
     }
     server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().expect("PostgreSQL starts")

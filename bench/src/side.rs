@@ -9,15 +9,15 @@ use serde_json::Value;
 
 /// Runs of one side.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Side {
+pub(crate) struct Side {
     seconds: Vec<f64>,
     /// Largest peak of memory over the runs, in bytes.
-    pub(super) peak_bytes: u64,
+    pub(crate) peak_bytes: u64,
 }
 
 impl Side {
     /// Runs `command` once more. It must end with one of these exit codes; answers with what it printed.
-    pub(super) fn run(&mut self, command: &mut Command, codes: &[i32]) -> Result<String> {
+    pub(crate) fn run(&mut self, command: &mut Command, codes: &[i32]) -> Result<String> {
         let begun = Instant::now();
         let measured = measure::run(command);
         self.add(begun.elapsed().as_secs_f64());
@@ -35,15 +35,15 @@ impl Side {
     }
 
     /// Adds a time that was measured elsewhere.
-    pub(super) fn add(&mut self, seconds: f64) {
+    pub(crate) fn add(&mut self, seconds: f64) {
         self.seconds.push(seconds);
     }
 
-    pub(super) fn best(&self) -> f64 {
+    pub(crate) fn best(&self) -> f64 {
         self.seconds.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    pub(super) fn median(&self) -> f64 {
+    pub(crate) fn median(&self) -> f64 {
         let mut sorted = self.seconds.clone();
         sorted.sort_by(f64::total_cmp);
         sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
@@ -51,7 +51,7 @@ impl Side {
 }
 
 /// The last line of `--json` output: the command's result.
-pub(super) fn result(printed: &str) -> Result<Value> {
+pub(crate) fn result(printed: &str) -> Result<Value> {
     let last = printed.lines().last().unwrap_or_default();
     let mut line: Value = serde_json::from_str(last)?;
     ensure!(line["result"].is_object(), "the command printed no result");

@@ -2,25 +2,26 @@
 
 use std::fmt;
 
-use super::options::Options;
-use super::side::Side;
+use crate::side::Side;
 
 /// Bytes of one mebibyte.
 const MIB: u64 = 1 << 20;
 
 /// One line of the table.
-pub(super) enum Line {
+pub(crate) enum Line {
     /// Two sides and the largest ratio wanted.
     Ratio { what: String, peer: &'static str, ours: Side, theirs: Side, goal: f64 },
     /// Two sides without a goal, so that a stricter comparison is seen as well.
     Compared { what: String, peer: &'static str, ours: Side, theirs: Side },
     /// A figure of ours and the largest value wanted.
     Limit { what: String, figure: f64, unit: &'static str, goal: f64 },
+    /// A figure of ours and the smallest value wanted.
+    AtLeast { what: String, figure: f64, unit: &'static str, goal: f64 },
 }
 
 impl Line {
     /// Peak memory of a side of ours, against the limit for every command.
-    pub(super) fn peak(what: &str, bytes: u64, goal_mib: f64) -> Self {
+    pub(crate) fn peak(what: &str, bytes: u64, goal_mib: f64) -> Self {
         Self::Limit {
             what: format!("peak memory of {what}"),
             figure: mib(bytes),
@@ -30,10 +31,11 @@ impl Line {
     }
 
     /// Whether the goal is reached, by the best runs of both sides.
-    pub(super) fn is_met(&self) -> bool {
+    pub(crate) fn is_met(&self) -> bool {
         match self {
             Self::Ratio { ours, theirs, goal, .. } => ours.best() / theirs.best() <= *goal,
             Self::Limit { figure, goal, .. } => figure <= goal,
+            Self::AtLeast { figure, goal, .. } => figure >= goal,
             Self::Compared { .. } => true,
         }
     }
@@ -51,7 +53,7 @@ impl fmt::Display for Line {
                 write_sides(f, what, peer, [ours, theirs])?;
                 write!(f, " | | {:.0} |", mib(ours.peak_bytes))
             }
-            Self::Limit { what, figure, unit, goal } => {
+            Self::Limit { what, figure, unit, goal } | Self::AtLeast { what, figure, unit, goal } => {
                 write!(f, "| {what} | | {figure:.1} {unit} | | | {goal} {unit} | {mark} | |")
             }
         }
@@ -77,17 +79,15 @@ fn write_sides(
     )
 }
 
-/// What was measured, and the head of the table.
-pub(super) fn head(options: &Options, bytes: u64) -> String {
+/// The head of the table, under a line that says what was measured.
+pub(crate) fn head(measured: &str) -> String {
     format!(
-        "Database of {:.0} MiB, {} runs of each side by turns, warm page cache; seconds as best / median.\n\n\
-         | what | against | headwater | peer | ratio | goal | met | peak MiB |\n|---|---|---|---|---|---|---|---|",
-        mib(bytes),
-        options.runs
+        "{measured}; seconds as best / median.\n\n\
+         | what | against | headwater | peer | ratio | goal | met | peak MiB |\n|---|---|---|---|---|---|---|---|"
     )
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a figure of a table has few digits")]
-pub(super) fn mib(bytes: u64) -> f64 {
+pub(crate) fn mib(bytes: u64) -> f64 {
     bytes as f64 / MIB as f64
 }
