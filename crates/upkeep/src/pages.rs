@@ -7,7 +7,7 @@
 //! **One state.** [`TablePages::rows`] runs inside a read transaction of the connection. As long as that is open, no checkpoint moves a page
 //! into the file that is newer than the transaction, and the log is not begun anew over frames that it needs. So the newest committed
 //! version of a page in the log, and else the page in the file, is one state of the database: that of the transaction, or of a commit
-//! made since.
+//! made since, or being made. Where that commit changed the schema, nothing is read: root pages and columns are those of the transaction.
 
 mod block;
 mod log;
@@ -16,7 +16,9 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-use rusqlite::OptionalExtension;
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
 
 use crate::ReadDatabase;
 
@@ -37,16 +39,31 @@ pub(crate) struct Unreadable;
 pub(crate) struct TablePages<'a> {
     database: &'a ReadDatabase,
     pages: Pages<'a>,
+    places: Places,
     leaf: Vec<u8>,
 }
 
 /// A stored column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Column<'a> {
+pub(crate) struct Column {
     /// The table, which has a rowid.
-    pub(crate) table: &'a str,
-    /// Position among the stored columns, from 0.
-    pub(crate) position: usize,
+    pub(crate) table: &'static str,
+    /// The column.
+    pub(crate) name: &'static str,
+}
+
+/// Where a column stands: the root page of its table, and its position among the stored columns, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    root: u32,
+    position: usize,
+}
+
+/// Places as one version of the schema has them; `None` where a column cannot be read from pages.
+#[derive(Default)]
+struct Places {
+    schema_version: u32,
+    known: BTreeMap<(&'static str, &'static str), Option<Place>>,
 }
 
 /// A row as its page has it.
@@ -72,7 +89,7 @@ impl<'a> TablePages<'a> {
             usable_bytes: page_bytes,
             count: 0,
         };
-        Some(Self { database, pages, leaf: Vec::new() })
+        Some(Self { database, pages, places: Places::default(), leaf: Vec::new() })
     }
 
     /// Hands every row of a table whose rowid is in `first..=last` to `each`, ascending, until that says false. Call it
@@ -82,35 +99,62 @@ impl<'a> TablePages<'a> {
     /// [`Unreadable`]; rows may have been handed over before.
     pub(crate) fn rows(
         &mut self,
-        column: Column<'_>,
+        column: Column,
         (first, last): (i64, i64),
         each: &mut dyn FnMut(PageRow<'_, 'a>) -> bool,
     ) -> Result<(), Unreadable> {
         // The first statement of the transaction chooses the state that is read.
-        let root = self.root(column.table)?;
-        self.pages.look_at_the_log(self.database)?;
+        let schema_version = self.schema_version()?;
+        let place = self.place(column, schema_version)?;
+        self.pages.look_at_the_log(self.database, schema_version)?;
         let mut walk = Walk {
             pages: &mut self.pages,
             leaf: std::mem::take(&mut self.leaf),
-            position: column.position,
+            position: place.position,
             range: (first, last),
             each,
             visited: 0,
             before: None,
         };
-        let outcome = walk.descend(root, 0);
+        let outcome = walk.descend(place.root, 0);
         self.leaf = walk.leaf;
         outcome.map(drop)
     }
 
-    fn root(&self, table: &str) -> Result<u32, Unreadable> {
-        let sql = "SELECT rootpage FROM sqlite_schema WHERE type = 'table' AND name = ?1";
-        let found =
-            self.database.connection().prepare_cached(sql).and_then(|mut statement| {
-                statement.query_row([table], |row| row.get::<_, u32>(0)).optional()
-            });
-        found.ok().flatten().filter(|root| *root > 1).ok_or(Unreadable)
+    fn schema_version(&self) -> Result<u32, Unreadable> {
+        let connection = self.database.connection();
+        let version: Option<i64> = connection
+            .prepare_cached("PRAGMA schema_version")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+            .ok();
+        // SQLite says it with a sign.
+        version.and_then(|version| i32::try_from(version).ok()).map(i32::cast_unsigned).ok_or(Unreadable)
     }
+
+    /// A change of the schema may move a table, and its columns in it.
+    fn place(&mut self, column: Column, schema_version: u32) -> Result<Place, Unreadable> {
+        if self.places.schema_version != schema_version {
+            self.places = Places { schema_version, known: BTreeMap::new() };
+        }
+        let connection = self.database.connection();
+        let key = (column.table, column.name);
+        let known = self.places.known.entry(key).or_insert_with(|| place(connection, column));
+        (*known).ok_or(Unreadable)
+    }
+}
+
+/// Where `column` stands: columns are stored in order, but for generated ones.
+fn place(connection: &Connection, column: Column) -> Option<Place> {
+    let sql = "SELECT schema.rootpage, columns.cid \
+               FROM sqlite_schema AS schema, pragma_table_xinfo(?1) AS columns \
+               WHERE schema.type = 'table' AND schema.name = ?1 AND columns.name = ?2 \
+               AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden <> 0)";
+    let place = connection.query_row(sql, [column.table, column.name], |row| {
+        Ok((row.get::<_, u32>(0)?, row.get::<_, u32>(1)?))
+    });
+    let (root, position) = place.ok()?;
+    let position = usize::try_from(position).ok()?;
+    (root > 1).then_some(Place { root, position })
 }
 
 /// Pages by number: the newest version in the log, and else the one in the file.
@@ -125,7 +169,8 @@ struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    fn look_at_the_log(&mut self, database: &ReadDatabase) -> Result<(), Unreadable> {
+    /// Chooses the state that is read; `schema_version` is that of the transaction.
+    fn look_at_the_log(&mut self, database: &ReadDatabase, schema_version: u32) -> Result<(), Unreadable> {
         let version: i64 = database
             .connection()
             .prepare_cached("PRAGMA data_version")
@@ -141,6 +186,10 @@ impl Pages<'_> {
         let reserved = usize::from(first[20]);
         let is_same = u16::from_be_bytes([first[16], first[17]]) == u16::try_from(page_bytes).unwrap_or(1);
         if !is_same || page_bytes < reserved + 480 {
+            return Err(Unreadable);
+        }
+        // A commit made since the transaction began may have moved the table.
+        if first[40..44] != schema_version.to_be_bytes() {
             return Err(Unreadable);
         }
         self.usable_bytes = page_bytes - reserved;
@@ -210,6 +259,10 @@ impl Walk<'_, '_> {
                 return Err(Unreadable);
             }
             self.before = Some(cell.rowid);
+            // A chain that leads in a circle ends where the record does, so a record must not be longer than the database.
+            if cell.payload_bytes > u64::from(self.pages.count) * self.pages.page_bytes as u64 {
+                return Err(Unreadable);
+            }
             let mut is_broken = false;
             let payload = Payload::new(self.pages, &self.leaf, cell, &mut is_broken).ok_or(Unreadable)?;
             let goes_on = (self.each)(PageRow { rowid: cell.rowid, stored: payload.column(self.position) });

@@ -106,8 +106,12 @@ fn read(mut input: impl Read, page_bytes: usize) -> Result<(HashMap<u32, Frame>,
     };
     let mut sum = Checksum { sum: [0; 2], order };
     sum.add(&header[..24]);
-    if version != 3_007_000 || sum.sum != [sum_1, sum_2] || usize::try_from(size) != Ok(page_bytes) {
+    if sum.sum != [sum_1, sum_2] {
         return Ok((frames, None));
+    }
+    // SQLite refuses another version, and reads a log of pages of another size.
+    if version != 3_007_000 || usize::try_from(size) != Ok(page_bytes) {
+        return Err(Unreadable);
     }
     let salts = &header[16..24];
     let mut waiting = Vec::new();
@@ -164,5 +168,29 @@ impl Checksum {
             second = second.wrapping_add(two).wrapping_add(first);
         }
         self.sum = [first, second];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(version: u32, page_bytes: u32) -> Vec<u8> {
+        let mut header: Vec<u8> =
+            [0x377f_0683, version, page_bytes, 1, 2, 3].into_iter().flat_map(u32::to_be_bytes).collect();
+        let mut sum = Checksum { sum: [0; 2], order: u32::from_be_bytes };
+        sum.add(&header);
+        header.extend(sum.sum.into_iter().flat_map(u32::to_be_bytes));
+        header
+    }
+
+    #[test]
+    fn a_log_of_another_version_or_page_size_is_left_to_sqlite() {
+        assert_eq!(read(&*header(3_007_000, 4096), 4096), Ok((HashMap::new(), None)));
+        assert_eq!(read(&*header(3_007_000, 1024), 4096), Err(Unreadable));
+        assert_eq!(read(&*header(3_008_000, 4096), 4096), Err(Unreadable));
+        let mut damaged = header(3_008_000, 1024);
+        damaged[31] ^= 1;
+        assert_eq!(read(&*damaged, 4096), Ok((HashMap::new(), None)), "no log for SQLite either");
     }
 }

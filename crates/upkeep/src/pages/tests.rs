@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use super::*;
 use crate::open::FileId;
 
-const TABLE: Column<'static> = Column { table: "part", position: 3 };
+const TABLE: Column = Column { table: "part", name: "data" };
 
 /// How a file is laid out.
 #[derive(Clone, Debug)]
@@ -307,4 +307,125 @@ fn a_reader_of_pages_that_ends_drops_no_lock_of_another() {
     transaction.finish().unwrap();
     assert!(!is_locked());
     drop(first);
+}
+
+/// A variable-length integer in its longest form.
+fn nine_bytes(number: u64) -> [u8; 9] {
+    let mut bytes = [0; 9];
+    bytes[8] = number.to_be_bytes()[7];
+    for (at, byte) in bytes[..8].iter_mut().enumerate() {
+        *byte = u8::try_from(number >> (57 - 7 * at) & 0x7f).unwrap() | 0x80;
+    }
+    bytes
+}
+
+#[test]
+fn a_chain_in_a_circle_ends() {
+    let (_folder, path, writer) = filled(&Shape { page_bytes: 4096, journal: "delete", vacuum: "none" });
+    writer.execute_batch("DELETE FROM part; VACUUM").unwrap();
+    apply(&writer, &Step::Put { rowid: 1, bytes: 100_000 }, 1);
+    let root = writer
+        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'part'", [], |row| row.get::<_, u32>(0))
+        .unwrap();
+    drop(writer);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let leaf = (usize::try_from(root).unwrap() - 1) * 4096;
+    let found = cells(&bytes[leaf..leaf + 4096], 4096)[0];
+    // The first page of its chain leads to itself, and the record says that it has 2^55 bytes.
+    let start = leaf + found.start;
+    let chained =
+        usize::try_from(u32::from_be_bytes(*bytes[start + found.local_bytes..].first_chunk().unwrap()))
+            .unwrap();
+    let payload = 1_u64 << 55;
+    let mut header = nine_bytes(payload).to_vec();
+    header.push(1);
+    let usable = 4096_u64;
+    let shortest = (usable - 12) * 32 / 255 - 23;
+    let fitting = shortest + (payload - shortest) % (usable - 4);
+    let local = usize::try_from(if fitting <= usable - 35 { fitting } else { shortest }).unwrap();
+    // The text reaches to the end of the record: its type is 13 + 2 * bytes.
+    let text = payload - 100;
+    let mut record = vec![14, 0, 0, 0];
+    record.extend_from_slice(&nine_bytes(13 + 2 * text));
+    record.push(0);
+    record.resize(local, b'a');
+    header.extend_from_slice(&record);
+    header.extend_from_slice(&u32::try_from(chained).unwrap().to_be_bytes());
+    let at = leaf + 4096 - header.len();
+    bytes[at..leaf + 4096].copy_from_slice(&header);
+    bytes[leaf + 8..leaf + 10].copy_from_slice(&u16::try_from(at - leaf).unwrap().to_be_bytes());
+    let next = (chained - 1) * 4096;
+    bytes[next..next + 4].copy_from_slice(&u32::try_from(chained).unwrap().to_be_bytes());
+    std::fs::write(&path, bytes).unwrap();
+    let database = ReadDatabase::open(&path).unwrap();
+    let mut pages = TablePages::of(&database).unwrap();
+    let transaction = database.connection().unchecked_transaction().unwrap();
+    let mut looked_at = 0_u64;
+    let outcome = pages.rows(TABLE, (0, 10), &mut |row| {
+        if let Stored::Elsewhere(_, mut text) = row.stored {
+            let mut buffer = vec![0; 1 << 20];
+            // More than the file has is a circle.
+            while looked_at < 8 << 20 {
+                match text.read(&mut buffer) {
+                    Ok(0) | Err(_) => break,
+                    Ok(read) => looked_at += read as u64,
+                }
+            }
+        }
+        true
+    });
+    transaction.finish().unwrap();
+    assert_eq!((outcome, looked_at), (Err(Unreadable), 0));
+}
+
+#[test]
+fn a_table_that_is_made_anew_is_read_where_it_stands_now() {
+    for journal in ["wal", "delete"] {
+        let (_folder, path, writer) = filled(&Shape { page_bytes: 4096, journal, vacuum: "none" });
+        let database = ReadDatabase::open(&path).unwrap();
+        let mut pages = TablePages::of(&database).unwrap();
+        let all = (i64::MIN, i64::MAX);
+        assert_eq!(by_pages(&mut pages, &database, all).unwrap(), by_sql(&database, all));
+        writer
+            .execute_batch(
+                "BEGIN;
+                 CREATE TABLE made (later TEXT, data, id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT);
+                 INSERT INTO made (rowid, later, data, id, message_id, session_id)
+                     SELECT rowid, later, data, id, message_id, session_id FROM part;
+                 DROP TABLE part;
+                 ALTER TABLE made RENAME TO part;
+                 COMMIT;",
+            )
+            .unwrap();
+        assert_eq!(by_pages(&mut pages, &database, all).unwrap(), by_sql(&database, all), "{journal}");
+        writer
+            .execute_batch("ALTER TABLE part DROP COLUMN later; ALTER TABLE part ADD COLUMN more DEFAULT 1")
+            .unwrap();
+        assert_eq!(by_pages(&mut pages, &database, all).unwrap(), by_sql(&database, all), "{journal}");
+    }
+}
+
+#[test]
+fn a_commit_that_moves_the_table_after_the_transaction_began_leaves_it_to_sqlite() {
+    let (_folder, path, writer) = filled(&Shape { page_bytes: 4096, journal: "wal", vacuum: "none" });
+    let database = ReadDatabase::open(&path).unwrap();
+    let mut pages = TablePages::of(&database).unwrap();
+    let transaction = database.connection().unchecked_transaction().unwrap();
+    transaction.query_row("SELECT count(*) FROM part", [], |_| Ok(())).unwrap();
+    // Another table gets the pages of this one.
+    writer
+        .execute_batch(
+            "BEGIN; CREATE TABLE made AS SELECT * FROM part; DROP TABLE part;
+             CREATE TABLE other (id, message_id, session_id, data); INSERT INTO other VALUES (1, 2, 3, 'other');
+             ALTER TABLE made RENAME TO part; COMMIT;",
+        )
+        .unwrap();
+    let mut seen = 0;
+    let outcome = pages.rows(TABLE, (i64::MIN, i64::MAX), &mut |_| {
+        seen += 1;
+        true
+    });
+    transaction.finish().unwrap();
+    assert_eq!((outcome, seen), (Err(Unreadable), 0));
+    assert_eq!(by_pages(&mut pages, &database, (0, 200)).unwrap(), by_sql(&database, (0, 200)));
 }

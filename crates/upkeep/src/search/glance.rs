@@ -3,10 +3,6 @@
 //! Most searches look for what is rare. Then nearly all of the work is to bring bytes from the file to the prefilter, and SQLite does that
 //! page by page. Rows that may match are read again through SQLite, and so is every range that is not as expected.
 
-use std::collections::BTreeMap;
-
-use rusqlite::{Connection, OptionalExtension};
-
 use crate::ReadDatabase;
 use crate::observer::Observer;
 use crate::pages::{Column, PageRow, Stored, TablePages};
@@ -28,8 +24,6 @@ pub(super) struct Glance<'a> {
     query: &'a Query,
     observer: &'a dyn Observer,
     pages: Option<TablePages<'a>>,
-    /// Position of the text among the stored columns, by table; `None` where it cannot be said.
-    positions: BTreeMap<&'static str, Option<usize>>,
     buffer: Vec<u8>,
     /// Ranges that are still left to SQLite.
     pause: u32,
@@ -52,7 +46,7 @@ impl<'a> Glance<'a> {
             .query_row("PRAGMA encoding", [], |row| row.get::<_, String>(0))
             .is_ok_and(|encoding| encoding == "UTF-8");
         let pages = if is_utf8 { TablePages::of(database) } else { None };
-        Self { database, query, observer, pages, positions: BTreeMap::new(), buffer: Vec::new(), pause: 0 }
+        Self { database, query, observer, pages, buffer: Vec::new(), pause: 0 }
     }
 
     /// The rows of `table` from `first` to `last`; `None` where SQLite shall read them all.
@@ -66,10 +60,7 @@ impl<'a> Glance<'a> {
             return None;
         }
         let pages = self.pages.as_mut()?;
-        let connection = self.database.connection();
-        let position =
-            *self.positions.entry(table.name).or_insert_with(|| stored_position(connection, table));
-        let column = Column { table: table.name, position: position? };
+        let column = Column { table: table.name, name: table.column };
         let (query, observer, buffer) = (self.query, self.observer, &mut self.buffer);
         let mut glimpse = Glimpse::default();
         let mut each = |row: PageRow<'_, '_>| {
@@ -88,7 +79,7 @@ impl<'a> Glance<'a> {
             }
             !observer.is_cancelled()
         };
-        let transaction = connection.unchecked_transaction().ok()?;
+        let transaction = self.database.connection().unchecked_transaction().ok()?;
         let looked = pages.rows(column, (first, last), &mut each);
         transaction.finish().ok()?;
         let is_worth_it = glimpse.candidates.len() as u64 * ROWS_PER_CANDIDATE_MIN <= glimpse.rows;
@@ -97,12 +88,4 @@ impl<'a> Glance<'a> {
         }
         looked.is_ok().then_some(glimpse)
     }
-}
-
-/// Where the text of `table` stands in a record: columns are stored in order, but for generated ones.
-fn stored_position(connection: &Connection, table: &Table) -> Option<usize> {
-    let sql = "SELECT cid FROM pragma_table_xinfo(?1) WHERE name = ?2 \
-               AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden <> 0)";
-    let found = connection.query_row(sql, [table.name, table.column], |row| row.get::<_, u32>(0)).optional();
-    found.ok().flatten().and_then(|position| usize::try_from(position).ok())
 }
