@@ -309,7 +309,7 @@ impl Merge<'_> {
                         }
                     }
                     if let Some(end) = batch.end {
-                        self.totals.add(end?);
+                        self.totals.add(end.map_err(read_error)?);
                         self.due += 1;
                         self.dealer.advance_to(self.due);
                         batches = self.early.remove(&self.due).unwrap_or_default();
@@ -325,6 +325,14 @@ impl Merge<'_> {
         }
         Ok(())
     }
+}
+
+/// What an error means here. A row is looked up again while the statement that found it is still open: one that is missing then is out of
+/// its place.
+fn read_error(error: rusqlite::Error) -> ReadError {
+    let is_missing = matches!(error, rusqlite::Error::QueryReturnedNoRows)
+        || matches!(&error, rusqlite::Error::SqliteFailure(_, Some(text)) if text.starts_with("no such rowid"));
+    if is_missing { ReadError::Damaged(error) } else { error.into() }
 }
 
 impl SearchTotals {

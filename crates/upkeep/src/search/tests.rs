@@ -281,3 +281,30 @@ fn sparse_and_extreme_rowids_are_all_searched() {
         assert_eq!(totals.rows_scanned, 13);
     }
 }
+
+#[test]
+fn rows_out_of_their_order_are_damage() {
+    let (_folder, path) = built(Layout::V1, |db| {
+        db.session(&Session::named("ses_a"));
+        db.user("msg_a", "ses_a");
+        for n in 0..4 {
+            db.part(&format!("prt_{n}"), "msg_a", "ses_a", &part::text("a needle"));
+        }
+        db.sql("PRAGMA journal_mode = DELETE");
+    });
+    let mut bytes = std::fs::read(&path).unwrap();
+    let is_of_part =
+        |page: &[u8]| page[0] == 13 && page.windows(8).filter(|text| text == b"a needle").count() == 4;
+    let page = bytes.chunks_exact_mut(4096).find(|page| is_of_part(page)).unwrap();
+    // The second row and the third change places.
+    for at in [10, 11] {
+        page.swap(at, at + 2);
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let found = ReadDatabase::with(&path, |database| {
+        run(database, &Query::new("needle").unwrap(), &technical(), &Unobserved, &mut |_| {
+            ControlFlow::Continue(())
+        })
+    });
+    assert!(matches!(found, Err(ReadError::Damaged(_))), "{found:?}");
+}
