@@ -146,17 +146,13 @@ impl Worker<'_> {
         if let Err(error) = connection.pragma_update(None, "cache_size", -CACHE_KIB) {
             return self.fail(error);
         }
-        let scanner = Scanner::new(
+        let mut scanner = Scanner::new(
             connection,
             self.database.schema(),
             self.query,
             self.options.with_technical,
             self.observer,
         );
-        let mut scanner = match scanner {
-            Ok(scanner) => scanner,
-            Err(error) => return self.fail(error),
-        };
         let mut glance = Glance::new(self.database, self.query, self.observer);
         loop {
             match self.dealer.take(connection) {

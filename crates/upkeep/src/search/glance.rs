@@ -41,11 +41,7 @@ pub(super) struct Glimpse {
 
 impl<'a> Glance<'a> {
     pub(super) fn new(database: &'a ReadDatabase, query: &'a Query, observer: &'a dyn Observer) -> Self {
-        let is_utf8 = database
-            .connection()
-            .query_row("PRAGMA encoding", [], |row| row.get::<_, String>(0))
-            .is_ok_and(|encoding| encoding == "UTF-8");
-        let pages = if is_utf8 { TablePages::of(database) } else { None };
+        let pages = TablePages::of(database);
         Self { database, query, observer, pages, buffer: Vec::new(), pause: 0 }
     }
 

@@ -32,8 +32,6 @@ pub(crate) struct Scanner<'a> {
     observer: &'a dyn Observer,
     labels: Labels<'a>,
     text: TextSearch<'a>,
-    /// Whether text is stored as UTF-8, so that a part of a row can be looked at without SQLite's conversion.
-    is_utf8: bool,
     totals: SearchTotals,
 }
 
@@ -52,9 +50,8 @@ impl<'a> Scanner<'a> {
         query: &'a Query,
         with_technical: bool,
         observer: &'a dyn Observer,
-    ) -> rusqlite::Result<Self> {
-        let encoding: String = connection.query_row("PRAGMA encoding", [], |row| row.get(0))?;
-        Ok(Self {
+    ) -> Self {
+        Self {
             connection,
             schema,
             query,
@@ -62,9 +59,8 @@ impl<'a> Scanner<'a> {
             observer,
             labels: Labels::new(connection, schema),
             text: TextSearch::new(query),
-            is_utf8: encoding == "UTF-8",
             totals: SearchTotals::default(),
-        })
+        }
     }
 
     /// What was counted since the last call.
@@ -127,11 +123,9 @@ impl<'a> Scanner<'a> {
         Ok((Some(identity), self.judge(read)))
     }
 
-    /// A row that is not read whole: twice through it in chunks, the second time only where something may be.
+    /// A row that is not read whole: twice through it in chunks, the second time only where something may be. What is stored is UTF-8, or
+    /// the database would not have been opened.
     fn huge(&mut self, table: &Table, rowid: i64) -> rusqlite::Result<(Option<Identity>, Looked)> {
-        if !self.is_utf8 {
-            return Ok((None, Looked::Unreadable));
-        }
         let open = || self.connection.blob_open(MAIN_DB, table.name, table.column, rowid, true);
         let mut blob = open()?;
         let mut buffer = Vec::new();
