@@ -125,7 +125,8 @@ impl Snapshot<'_> {
         owner: Owner<'_>,
         each: &mut dyn FnMut(StoredRow) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        let (sql, has) = stored::select(self.0.client(), table, owner).await?;
+        let has = stored::has(self.0.client(), table).await?;
+        let sql = stored::select(table, owner, &has);
         self.0.batch_execute(&format!("DECLARE headwater_rows NO SCROLL CURSOR FOR {sql}")).await?;
         loop {
             let found = self.0.query(FETCH, &[]).await?;

@@ -271,7 +271,7 @@ struct Apply(Batch, ContentLimit);
 impl Task for Apply {
     type Answer = Written;
     async fn run(&self, transaction: &Transaction<'_>) -> Result<Written, Failure<Error>> {
-        apply::apply(&mut InTransaction(transaction), &self.0, self.1).await
+        apply::apply(&mut InTransaction::new(transaction), &self.0, self.1).await
     }
 }
 
@@ -280,7 +280,7 @@ struct Import(Vec<StoredRow>);
 impl Task for Import {
     type Answer = Imported;
     async fn run(&self, transaction: &Transaction<'_>) -> Result<Imported, Failure<Error>> {
-        apply::import(&mut InTransaction(transaction), &self.0).await
+        apply::import(&mut InTransaction::new(transaction), &self.0).await
     }
 }
 
@@ -289,7 +289,7 @@ struct CreateSession(NewSession);
 impl Task for CreateSession {
     type Answer = SessionRecord;
     async fn run(&self, transaction: &Transaction<'_>) -> Result<SessionRecord, Failure<Error>> {
-        apply::create_session(&mut InTransaction(transaction), &self.0).await
+        apply::create_session(&mut InTransaction::new(transaction), &self.0).await
     }
 }
 
@@ -298,7 +298,7 @@ struct DeleteSession<'a>(&'a SessionId);
 impl Task for DeleteSession<'_> {
     type Answer = ();
     async fn run(&self, transaction: &Transaction<'_>) -> Result<(), Failure<Error>> {
-        apply::delete_session(&mut InTransaction(transaction), self.0).await
+        apply::delete_session(&mut InTransaction::new(transaction), self.0).await
     }
 }
 

@@ -10,16 +10,15 @@ use tokio_postgres::{Client, Error, Row};
 use crate::inspect::columns;
 use crate::transaction::InTransaction;
 
-/// A statement that reads rows of `table`: every column of the format, NULL where the database has no such column; and which those are.
-pub(crate) async fn select(
-    client: &Client,
-    table: Table,
-    owner: Owner<'_>,
-) -> Result<(String, Vec<bool>), Error> {
+/// Which columns of the format the database has in `table`.
+pub(crate) async fn has(client: &Client, table: Table) -> Result<Vec<bool>, Error> {
     let present = columns(client, table.name()).await?;
-    let has: Vec<bool> =
-        table.columns().iter().map(|(name, _)| present.contains(&(*name).to_owned())).collect();
-    let list = table.columns().iter().zip(&has).map(|((name, holds), has)| match holds {
+    Ok(table.columns().iter().map(|(name, _)| present.iter().any(|present| present == name)).collect())
+}
+
+/// A statement that reads rows of `table`: every column of the format, NULL where the database has no such column.
+pub(crate) fn select(table: Table, owner: Owner<'_>, has: &[bool]) -> String {
+    let list = table.columns().iter().zip(has).map(|((name, holds), has)| match holds {
         Holds::Integer if *has => format!("{name}::bigint"),
         Holds::Text if *has => format!("{name}::text"),
         Holds::Time if *has => format!("to_char({name}, 'YYYY-MM-DD HH24:MI:SS.US')"),
@@ -40,7 +39,7 @@ pub(crate) async fn select(
         }
     };
     let list = list.collect::<Vec<_>>().join(", ");
-    Ok((format!("SELECT {list} FROM {name}{condition} ORDER BY {order}"), has))
+    format!("SELECT {list} FROM {name}{condition} ORDER BY {order}")
 }
 
 /// A text as a literal: a cursor takes no parameters. The `E` form does not depend on `standard_conforming_strings`.
@@ -93,14 +92,26 @@ impl Bound {
     }
 }
 
+impl InTransaction<'_> {
+    /// As [`has`], asked once for each table of a transaction.
+    async fn has(&mut self, table: Table) -> Result<Vec<bool>, Error> {
+        if let Some(has) = self.1.get(table.name()) {
+            return Ok(has.clone());
+        }
+        let has = has(self.0.client(), table).await?;
+        self.1.insert(table.name(), has.clone());
+        Ok(has)
+    }
+}
+
 impl RawRows for InTransaction<'_> {
     fn kept(row: &StoredRow) -> Result<StoredRow, BadMutation> {
         row.typed()
     }
 
     async fn stored(&mut self, table: Table, key: &str) -> Result<Option<StoredRow>, Error> {
-        let (sql, has) = select(self.0.client(), table, Owner::Key(key)).await?;
-        let found = self.0.query_opt(&sql, &[]).await?;
+        let has = self.has(table).await?;
+        let found = self.0.query_opt(&select(table, Owner::Key(key), &has), &[]).await?;
         found.as_ref().map(|found| row(found, table, &has)).transpose()
     }
 
@@ -108,10 +119,10 @@ impl RawRows for InTransaction<'_> {
         if row.table == Table::Tasks {
             ensure_workspace(self, row).await?;
         }
-        let present = columns(self.0.client(), row.table.name()).await?;
+        let has = self.has(row.table).await?;
         let (mut names, mut marks, mut bound) = (Vec::new(), Vec::new(), Vec::new());
-        for ((name, holds), value) in row.table.columns().iter().zip(&row.values) {
-            if matches!(value, Value::Absent) || !present.contains(&(*name).to_owned()) {
+        for (((name, holds), value), has) in row.table.columns().iter().zip(&row.values).zip(has) {
+            if matches!(value, Value::Absent) || !has {
                 continue;
             }
             let kind = match holds {

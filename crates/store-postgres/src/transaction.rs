@@ -1,5 +1,6 @@
 //! Single rows inside a transaction.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use deadpool_postgres::Transaction;
@@ -20,11 +21,19 @@ macro_rules! sql {
 }
 
 /// The rows in a transaction.
-pub(crate) struct InTransaction<'a>(pub(crate) &'a Transaction<'a>);
+pub(crate) struct InTransaction<'a>(
+    pub(crate) &'a Transaction<'a>,
+    /// By the name of a table, which columns of the format it has; as far as that was asked.
+    pub(crate) BTreeMap<&'static str, Vec<bool>>,
+);
 
 type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-impl InTransaction<'_> {
+impl<'a> InTransaction<'a> {
+    pub(crate) const fn new(transaction: &'a Transaction<'a>) -> Self {
+        Self(transaction, BTreeMap::new())
+    }
+
     async fn one<T>(
         &self,
         sql: &str,

@@ -102,9 +102,9 @@ fn rows_where(db: &Connection, table: &str, key: &str, condition: &str) -> Resul
 
 /// How many rows of a table hold text that is not UTF-8, and the first of their keys.
 fn broken_text(db: &Connection, table: Table) -> Result<(u64, Vec<String>)> {
-    let (sql, has) = stored::select(db, table, Owner::Everything)?;
+    let has = stored::has(db, table)?;
     let (mut count, mut examples) = (0, Vec::new());
-    let mut statement = db.prepare(&sql)?;
+    let mut statement = db.prepare(&stored::select(table, Owner::Everything, &has))?;
     let mut found = statement.query([""])?;
     while let Some(row) = found.next()? {
         let row = stored::row(row, table, &has)?;

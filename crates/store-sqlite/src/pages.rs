@@ -1,6 +1,6 @@
 //! Pages of messages and turns.
 
-use headwater_model::conversation::{Author, MessageRecord, TurnRecord};
+use headwater_model::conversation::{Author, MessageRecord, SessionRecord, TurnRecord};
 use headwater_model::{Revision, SessionId};
 use headwater_store::{Page, PageQuery, ReadError, ReadErrorKind, Sort, Stretch, rules};
 use rusqlite::types::Value;
@@ -19,6 +19,12 @@ pub(crate) fn revision(db: &Connection, session: &str) -> rusqlite::Result<Optio
         db.prepare_cached(sql)?.query_map([session], |row| row.get(0))?.next().transpose()?;
     // The CHECK of the table keeps it from being negative.
     Ok(stored.map(|counter| Revision::new(counter).unwrap_or_default()))
+}
+
+/// The row of a session.
+pub(crate) fn session(db: &Connection, id: &str) -> rusqlite::Result<Option<SessionRecord>> {
+    let sql = format!("SELECT {} FROM task_sessions WHERE id = ?1", rows::SESSION_COLUMNS);
+    db.prepare_cached(&sql)?.query_map([id], rows::session)?.next().transpose()
 }
 
 /// A page of messages (C7).

@@ -31,10 +31,7 @@ impl<'a> Snapshot<'a> {
     /// # Errors
     /// [`ReadError`].
     pub fn session(&self, session: &SessionId) -> Result<Option<SessionRecord>, ReadError> {
-        let sql = format!("SELECT {} FROM task_sessions WHERE id = ?1", rows::SESSION_COLUMNS);
-        let read =
-            || self.0.prepare_cached(&sql)?.query_map([session.as_str()], rows::session)?.next().transpose();
-        read().map_err(read_error)
+        pages::session(&self.0, session.as_str()).map_err(read_error)
     }
 
     /// At most `limit` sessions by the bytes of their ids, behind `after`.
@@ -97,8 +94,8 @@ impl<'a> Snapshot<'a> {
         each: &mut dyn FnMut(StoredRow) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
         let mut read = || {
-            let (sql, has) = stored::select(&self.0, table, owner)?;
-            let mut statement = self.0.prepare_cached(&sql)?;
+            let has = stored::has(&self.0, table)?;
+            let mut statement = self.0.prepare_cached(&stored::select(table, owner, &has))?;
             let mut found = statement.query([stored::bound(owner)])?;
             while let Some(row) = found.next()? {
                 if each(stored::row(row, table, &has)?).is_break() {

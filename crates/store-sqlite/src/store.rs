@@ -101,11 +101,7 @@ impl ConversationSource for SqliteStore {
 
     async fn session(&self, session: &SessionId) -> Result<Option<SessionRecord>, ReadError> {
         let id = session.as_str().to_owned();
-        let one = format!("SELECT {} FROM task_sessions WHERE id = ?1", rows::SESSION_COLUMNS);
-        let read = move |db: &rusqlite::Transaction<'_>| {
-            db.prepare_cached(&one)?.query_map([id], rows::session)?.next().transpose()
-        };
-        self.readers.read(move |db| read(db).map_err(failure::read_error)).await
+        self.readers.read(move |db| pages::session(db, &id).map_err(failure::read_error)).await
     }
 
     async fn sessions(

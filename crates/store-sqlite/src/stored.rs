@@ -9,12 +9,15 @@ use crate::inspect::columns;
 use crate::order::order_time;
 use crate::transaction::InTransaction;
 
-/// The statement that reads rows of `table`: every column of the format, NULL where the file has no such column; and which those are.
-pub(crate) fn select(db: &Connection, table: Table, owner: Owner<'_>) -> Result<(String, Vec<bool>)> {
+/// Which columns of the format the file has in `table`.
+pub(crate) fn has(db: &Connection, table: Table) -> Result<Vec<bool>> {
     let present = columns(db, table.name())?;
-    let has: Vec<bool> =
-        table.columns().iter().map(|(name, _)| present.contains(&(*name).to_owned())).collect();
-    let named = table.columns().iter().zip(&has);
+    Ok(table.columns().iter().map(|(name, _)| present.iter().any(|present| present == name)).collect())
+}
+
+/// The statement that reads rows of `table`: every column of the format, NULL where the file has no such column.
+pub(crate) fn select(table: Table, owner: Owner<'_>, has: &[bool]) -> String {
+    let named = table.columns().iter().zip(has);
     let list: Vec<&str> = named.map(|((name, _), has)| if *has { *name } else { "NULL" }).collect();
     let (name, key) = (table.name(), table.key());
     let condition = match owner {
@@ -27,8 +30,7 @@ pub(crate) fn select(db: &Connection, table: Table, owner: Owner<'_>) -> Result<
         Table::Messages => format!("{}, id", order_time("created_at")),
         Table::Workspaces | Table::Tasks | Table::Sessions | Table::PromptSeq => key.to_owned(),
     };
-    let sql = format!("SELECT {} FROM {name} WHERE {condition} ORDER BY {order}", list.join(", "));
-    Ok((sql, has))
+    format!("SELECT {} FROM {name} WHERE {condition} ORDER BY {order}", list.join(", "))
 }
 
 /// What is bound to the statement of `owner`.
@@ -73,6 +75,18 @@ impl ToSql for Bound<'_> {
     }
 }
 
+impl InTransaction<'_> {
+    /// As [`has`], asked once for each table: nobody else changes the schema while this transaction writes.
+    fn has(&mut self, table: Table) -> Result<Vec<bool>> {
+        if let Some(has) = self.1.get(table.name()) {
+            return Ok(has.clone());
+        }
+        let has = has(self.0, table)?;
+        self.1.insert(table.name(), has.clone());
+        Ok(has)
+    }
+}
+
 impl RawRows for InTransaction<'_> {
     /// Any column keeps any value.
     fn kept(row: &StoredRow) -> std::result::Result<StoredRow, BadMutation> {
@@ -80,8 +94,8 @@ impl RawRows for InTransaction<'_> {
     }
 
     async fn stored(&mut self, table: Table, key: &str) -> Result<Option<StoredRow>> {
-        let (sql, has) = select(self.0, table, Owner::Key(key))?;
-        let mut statement = self.0.prepare_cached(&sql)?;
+        let has = self.has(table)?;
+        let mut statement = self.0.prepare_cached(&select(table, Owner::Key(key), &has))?;
         statement.query_map([key], |found| row(found, table, &has))?.next().transpose()
     }
 
@@ -89,12 +103,11 @@ impl RawRows for InTransaction<'_> {
         if row.table == Table::Tasks {
             ensure_workspace(self.0, row)?;
         }
-        let present = columns(self.0, row.table.name())?;
-        let known = row.table.columns().iter().zip(&row.values);
+        let has = self.has(row.table)?;
+        let known = row.table.columns().iter().zip(&row.values).zip(has);
         let given: Vec<_> = known
-            .filter(|((name, _), value)| {
-                !matches!(value, Value::Absent) && present.contains(&(*name).to_owned())
-            })
+            .filter(|((_, value), has)| *has && !matches!(value, Value::Absent))
+            .map(|(given, _)| given)
             .collect();
         let names: Vec<&str> = given.iter().map(|((name, _), _)| *name).collect();
         let marks = vec!["?"; names.len()].join(", ");

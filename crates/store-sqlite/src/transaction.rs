@@ -1,5 +1,6 @@
 //! Single rows inside a transaction.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use headwater_model::conversation::{MessageRecord, Place, SessionRecord, TurnRecord};
@@ -19,9 +20,17 @@ macro_rules! sql {
 }
 
 /// The rows in the transaction of a connection. Nothing waits: every future is ready at once.
-pub(crate) struct InTransaction<'a>(pub(crate) &'a Connection);
+pub(crate) struct InTransaction<'a>(
+    pub(crate) &'a Connection,
+    /// By the name of a table, which columns of the format it has; as far as that was asked.
+    pub(crate) BTreeMap<&'static str, Vec<bool>>,
+);
 
-impl InTransaction<'_> {
+impl<'a> InTransaction<'a> {
+    pub(crate) const fn new(db: &'a Connection) -> Self {
+        Self(db, BTreeMap::new())
+    }
+
     fn one<T>(&self, sql: &str, values: impl Params, read: impl FnMut(&Row<'_>) -> Result<T>) -> Result<T> {
         self.0.prepare_cached(sql)?.query_row(values, read)
     }
@@ -43,11 +52,7 @@ impl Rows for InTransaction<'_> {
     }
 
     async fn session(&mut self, id: &str) -> Result<Option<SessionRecord>> {
-        self.find(
-            sql!("SELECT {} FROM task_sessions WHERE id = ?1", rows::SESSION_COLUMNS),
-            id,
-            rows::session,
-        )
+        pages::session(self.0, id)
     }
 
     async fn has_task(&mut self, id: &str) -> Result<bool> {

@@ -47,7 +47,7 @@ pub(crate) fn perform(
     work: &Work,
     limit: ContentLimit,
 ) -> Result<Done, Failure<rusqlite::Error>> {
-    let mut rows = InTransaction(db);
+    let mut rows = InTransaction::new(db);
     let done = async {
         match work {
             Work::Apply(batch) => apply::apply(&mut rows, batch, limit).await.map(Done::Written),
