@@ -8,6 +8,7 @@ mod generate;
 pub mod laws;
 mod model;
 mod run;
+mod said;
 mod seed;
 mod view;
 
@@ -19,6 +20,7 @@ use crate::{ConversationSource, ConversationWriter};
 pub use generate::{Step, steps};
 pub use model::Model;
 pub use run::run;
+pub use said::whole;
 pub use seed::Choices;
 
 /// A store under test. Its content limit is 12 bytes.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use headwater_model::ByteCount;
 use headwater_upkeep::ReadDatabase;
+use headwater_upkeep::rebuild::RebuildError;
 use headwater_upkeep::restore::{self, RestoreOptions, RestoreReport};
 use serde::Serialize;
 
@@ -50,12 +51,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     ensure_folder(&path)?;
     let opened = ReadDatabase::open(&args.from).and_then(ReadDatabase::finish);
     opened.map_err(|error| of_snapshot(error.into()))?;
-    let bytes = |path: &Path| fs::metadata(path).ok().map(|found| ByteCount::new(found.len()));
     let planned = Planned {
         path: &path,
         from: &args.from,
-        bytes_before: bytes(&path),
-        bytes_after: bytes(&args.from).unwrap_or_default(),
+        bytes_before: bytes_of(&path),
+        bytes_after: bytes_of(&args.from).unwrap_or_default(),
         keeps_previous: !args.forget_previous,
     };
     if app.out.is_json() {
@@ -64,21 +64,38 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
         show_plan(&planned, &mut app.out)?;
     }
     confirm(app, args.confirm.yes, "Restore the snapshot?")?;
-    let watch = Watch::new(app.cancel.clone());
     let options = RestoreOptions { forget_previous: args.forget_previous, ..RestoreOptions::default() };
-    let restored = restore::run(&path, &args.from, options, &watch);
-    watch.end();
-    let report = restored.map_err(|error| {
-        let is_of_snapshot = error.path == args.from;
-        let failure = Failure::from(error);
-        if is_of_snapshot { of_snapshot(failure) } else { failure }
-    })?;
+    let report = put(app, [&path, &args.from], options, Failure::from, of_snapshot)?;
     if app.out.is_json() {
         app.out.result(Status::Done, &report)?;
     } else {
         show(&report, &mut app.out)?;
     }
     Ok(Status::Done)
+}
+
+/// Bytes of the file at `path`, where there is one.
+pub(crate) fn bytes_of(path: &Path) -> Option<ByteCount> {
+    fs::metadata(path).ok().map(|found| ByteCount::new(found.len()))
+}
+
+/// Puts the snapshot at `from` in the place of what is at `path`. `told` says what an error means, and `of_snapshot` what to do where the
+/// snapshot is at fault.
+pub(crate) fn put(
+    app: &App,
+    [path, from]: [&Path; 2],
+    options: RestoreOptions,
+    told: fn(RebuildError) -> Failure,
+    of_snapshot: fn(Failure) -> Failure,
+) -> Result<RestoreReport, Failure> {
+    let watch = Watch::new(app.cancel.clone());
+    let restored = restore::run(path, from, options, &watch);
+    watch.end();
+    restored.map_err(|error| {
+        let is_of_snapshot = error.path == from;
+        let failure = told(error);
+        if is_of_snapshot { of_snapshot(failure) } else { failure }
+    })
 }
 
 /// The database may be gone, but not the folder that it is put into.

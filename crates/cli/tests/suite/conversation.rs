@@ -16,6 +16,20 @@ use crate::program::{Run, run};
 const HOST: &str = include_str!("../../../store-sqlite/tests/host/tables.sql");
 const JOURNAL: &str = include_str!("../../../store-sqlite/tests/host/journal.sql");
 
+/// Posts the first message of a new session.
+const FIRST: [&str; 10] = [
+    "post",
+    "ses_a",
+    "what is left to do?",
+    "--id",
+    "m1",
+    "--create",
+    "--task",
+    "release",
+    "--name",
+    "Release",
+];
+
 /// Runs a verb on the store `db` in `home`.
 fn on(home: &Path, db: &str, arguments: &[&str]) -> Run {
     run(home, ["conversation"].iter().chain(arguments).chain(&["--db", db]))
@@ -24,19 +38,7 @@ fn on(home: &Path, db: &str, arguments: &[&str]) -> Run {
 /// A store with two sessions, the second of them with more than a page of messages.
 fn fill(home: &Path, db: &str) {
     on(home, db, &["init"]).expect_status(0);
-    let first = [
-        "post",
-        "ses_a",
-        "what is left to do?",
-        "--id",
-        "m1",
-        "--create",
-        "--task",
-        "release",
-        "--name",
-        "Release",
-    ];
-    on(home, db, &first).expect_status(0);
+    on(home, db, &FIRST).expect_status(0);
     on(home, db, &["post", "ses_a", "two\nlines", "--id", "m2", "--author", "agent"]).expect_status(0);
     on(home, db, &["post", "ses_b", "prompt", "--id", "b1", "--create", "--workspace", "w"]).expect_status(0);
     let row = |number: u32| {

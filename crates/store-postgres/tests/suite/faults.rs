@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use headwater_model::conversation::Receipt;
-use headwater_store::conformance::Choices;
+use headwater_store::conformance::{Choices, whole};
 use headwater_store::{ConversationSource, Mutation, PageQuery, ReadErrorKind, Retry, WriteErrorKind};
 use headwater_store_postgres::{OpenError, PostgresOptions, PostgresStore};
 use headwater_testkit::postgres::{Cluster, Cut, Proxy};
 
 use crate::scene::{
     PATIENT, append, apply, connect, create, messages, new_turn, number, open, revision, session,
-    until_waiting, whole,
+    until_waiting,
 };
 
 /// A batch whose parts are all idempotent.

@@ -1,6 +1,5 @@
 //! A database with two sessions, and a plain connection beside the store.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use headwater_model::conversation::{Author, MessageRecord, Receipt};
@@ -118,15 +117,4 @@ pub(crate) async fn until_waiting(plain: &Client, count: i64) {
     while number(plain, waiting).await < count {
         tokio::task::yield_now().await;
     }
-}
-
-/// An error with everything that it says, its causes included.
-pub(crate) fn whole(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = format!("{error:?}");
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        write!(text, "\n{error}").unwrap();
-        cause = error.source();
-    }
-    text
 }

@@ -1,10 +1,9 @@
 //! A disk that is full, a file that cannot be written, and programs that pay no heed to foreign keys or drop triggers: a typed error, nothing by
 //! halves, and the next call works.
 
-use std::fmt::Write as _;
-
 use headwater_model::conversation::{Author, Coverage, Operation};
 use headwater_model::{MessageId, OrderTime, TaskId, TurnId, WallTime};
+use headwater_store::conformance::whole;
 use headwater_store::{MessagePatch, Mutation, NewMessage, NewTurn, Retry};
 
 use super::*;
@@ -96,17 +95,6 @@ fn create(id: &str, bytes: usize) -> Mutation {
         metadata: "{}".into(),
         created_at: None,
     })
-}
-
-/// An error with everything that it says, its causes included.
-fn whole(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = format!("{error:?}");
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        write!(text, "\n{error}").unwrap();
-        cause = error.source();
-    }
-    text
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,12 +1,11 @@
 //! `headwater conversation restore`: a snapshot takes the place of the store.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use headwater_model::ByteCount;
 use headwater_store::Standing;
 use headwater_upkeep::Content;
-use headwater_upkeep::restore::{self, RestoreOptions};
+use headwater_upkeep::restore::RestoreOptions;
 use serde::Serialize;
 
 use super::backup::of_server;
@@ -14,9 +13,9 @@ use super::place::Place;
 use super::store;
 use crate::app::App;
 use crate::args::confirm::ConfirmArgs;
+use crate::commands::restore::{bytes_of, put};
 use crate::confirm::confirm;
 use crate::failure::{Failure, conversation as failure};
-use crate::progress::Watch;
 use crate::render::size::{count, size};
 use crate::render::text::printable;
 use crate::status::Status;
@@ -56,12 +55,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
     {
         failure::ensure_store(found.standing, &place.shown())?;
     }
-    let bytes = |path: &Path| fs::metadata(path).ok().map(|found| ByteCount::new(found.len()));
     let planned = Planned {
         path,
         from: &args.from,
-        bytes_before: bytes(path),
-        bytes_after: bytes(&args.from).unwrap_or_default(),
+        bytes_before: bytes_of(path),
+        bytes_after: bytes_of(&args.from).unwrap_or_default(),
     };
     if app.out.is_json() {
         app.out.item("plan", &planned)?;
@@ -79,15 +77,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Status, Failure> {
         app.out.line(format_args!("{} ({before})", place.shown()))?;
     }
     confirm(app, args.confirm.yes, "Restore the snapshot?")?;
-    let watch = Watch::new(app.cancel.clone());
     let options = RestoreOptions { forget_previous: false, content: Content::Any };
-    let restored = restore::run(path, &args.from, options, &watch);
-    watch.end();
-    let report = restored.map_err(|error| {
-        let is_of_snapshot = error.path == args.from;
-        let failure = failure::of_copy(error);
-        if is_of_snapshot { of_snapshot(failure) } else { failure }
-    })?;
+    let report = put(app, [path, &args.from], options, failure::of_copy, of_snapshot)?;
     if app.out.is_json() {
         app.out.result(Status::Done, &report)?;
         return Ok(Status::Done);

@@ -2,7 +2,7 @@
 
 use insta::assert_json_snapshot;
 
-use super::{HOST, JOURNAL, host, on};
+use super::{FIRST, HOST, JOURNAL, host, on};
 use crate::scrub::scrubbed;
 
 #[test]
@@ -14,19 +14,7 @@ fn every_verb_has_the_documented_shape() {
     };
     assert_json_snapshot!("conversation_init", lines("a.db", &["init"], 0, &[]));
     let times = ["startedAt", "updatedAt", "createdAt", "order_time", "orderTime", "lastActivity", "next"];
-    let post = [
-        "post",
-        "ses_a",
-        "what is left to do?",
-        "--id",
-        "m1",
-        "--create",
-        "--task",
-        "release",
-        "--name",
-        "Release",
-    ];
-    assert_json_snapshot!("conversation_post", lines("a.db", &post, 0, &[]));
+    assert_json_snapshot!("conversation_post", lines("a.db", &FIRST, 0, &[]));
     on(home.path(), "a.db", &["post", "ses_a", "two", "--id", "m2"]).expect_status(0);
     assert_json_snapshot!("conversation_sessions", lines("a.db", &["sessions"], 0, &times));
     assert_json_snapshot!("conversation_show", lines("a.db", &["show", "ses_a", "--limit", "1"], 0, &times));
