@@ -12,19 +12,16 @@ mod cutover;
 mod data;
 mod growth;
 mod open;
-mod options;
 mod pages;
 mod postgres;
 mod writes;
 
-use std::io::Write as _;
-
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use tokio::runtime::Runtime;
 
-use crate::table::{self, Line};
+use crate::options::Options;
+use crate::parts::{self, Part};
 use data::Data;
-use options::Options;
 
 /// Everything that the parts share.
 struct Bench {
@@ -33,9 +30,7 @@ struct Bench {
     runtime: Runtime,
 }
 
-type Part = (&'static str, fn(&Bench) -> Result<Vec<Line>>);
-
-const PARTS: [Part; 8] = [
+const PARTS: [Part<Bench>; 8] = [
     ("updates", writes::updates),
     ("inserts", writes::inserts),
     ("postgres", writes::postgres),
@@ -48,19 +43,8 @@ const PARTS: [Part; 8] = [
 
 /// Measures what `arguments` ask for and prints the table. An error at the end where a goal was missed.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let options = Options::parse(arguments, &PARTS.map(|(name, _)| name))?;
+    let options = Options::parse(arguments, &PARTS.map(|(name, _)| name), None)?;
     let bench = Bench { data: Data::prepare()?, runtime: Runtime::new()?, options };
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", table::head(&format!("{} runs of each side by turns", bench.options.runs)))?;
-    let mut missed = 0;
-    for (name, part) in PARTS {
-        if bench.options.is_wanted(name) {
-            for line in part(&bench)? {
-                missed += usize::from(!line.is_met());
-                writeln!(out, "{line}")?;
-            }
-        }
-    }
-    ensure!(missed == 0, "{missed} of the goals were missed");
-    Ok(())
+    let measured = format!("{} runs of each side by turns", bench.options.runs);
+    parts::run(&bench, &PARTS, &bench.options, &measured)
 }

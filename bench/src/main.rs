@@ -5,6 +5,8 @@
 
 mod canonical;
 mod conversation;
+mod options;
+mod parts;
 mod side;
 mod table;
 mod upkeep;

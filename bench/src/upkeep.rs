@@ -10,21 +10,21 @@
 
 mod data;
 mod memory;
-mod options;
 mod peers;
 mod prune;
 mod rebuild;
 mod search;
 mod stats;
 
-use std::io::Write as _;
+use anyhow::Result;
 
-use anyhow::{Result, ensure};
-
-use crate::table::{self, Line};
+use crate::options::Options;
+use crate::parts::{self, Part};
+use crate::table;
 use data::Data;
 
-use options::Options;
+/// Bytes of the database in GiB where nobody says otherwise.
+const GIB: f64 = 2.0;
 
 /// Everything that the parts share.
 struct Bench {
@@ -32,9 +32,7 @@ struct Bench {
     data: Data,
 }
 
-type Part = (&'static str, fn(&Bench) -> Result<Vec<Line>>);
-
-const PARTS: [Part; 5] = [
+const PARTS: [Part<Bench>; 5] = [
     ("stats", stats::run),
     ("rebuild", rebuild::run),
     ("prune", prune::run),
@@ -44,25 +42,13 @@ const PARTS: [Part; 5] = [
 
 /// Measures what `arguments` ask for and prints the table. An error at the end where a goal was missed.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let options = Options::parse(arguments, &PARTS.map(|(name, _)| name))?;
-    let data = Data::prepare(&options)?;
+    let options = Options::parse(arguments, &PARTS.map(|(name, _)| name), Some(GIB))?;
+    let data = Data::prepare(options.gib.unwrap_or(GIB))?;
     let bench = Bench { options, data };
-    let mut out = std::io::stdout().lock();
     let measured = format!(
         "Database of {:.0} MiB, {} runs of each side by turns, warm page cache",
         table::mib(bench.data.bytes()?),
         bench.options.runs
     );
-    writeln!(out, "{}", table::head(&measured))?;
-    let mut missed = 0;
-    for (name, part) in PARTS {
-        if bench.options.is_wanted(name) {
-            for line in part(&bench)? {
-                missed += usize::from(!line.is_met());
-                writeln!(out, "{line}")?;
-            }
-        }
-    }
-    ensure!(missed == 0, "{missed} of the goals were missed");
-    Ok(())
+    parts::run(&bench, &PARTS, &bench.options, &measured)
 }

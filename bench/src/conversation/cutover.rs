@@ -21,12 +21,15 @@ const COPY_BYTES: u64 = 14_700;
 /// Messages, which stay.
 const MESSAGES: u64 = 10_000;
 
-/// The tables of the journal, as its host makes them.
-const TABLES: &str = include_str!("journal.sql");
+/// The journal, as its host makes it.
+const JOURNAL: &str = include_str!("../../../crates/store-sqlite/tests/host/journal.sql");
 
 /// Removes them as the store does: without overwriting what is freed.
 const DROPS: &str = "PRAGMA secure_delete = OFF; BEGIN IMMEDIATE;
     DROP TRIGGER conversation_message_insert; DROP TRIGGER conversation_message_update;
+    DROP TRIGGER conversation_message_delete; DROP TRIGGER conversation_turn_insert;
+    DROP TRIGGER conversation_turn_complete; DROP TRIGGER conversation_turn_delete;
+    DROP TRIGGER conversation_session_delete;
     DROP TABLE conversation_session_events; DROP TABLE conversation_message_versions;
     DROP TABLE conversation_turn_versions; DROP TABLE conversation_session_streams;
     DROP TABLE conversation_journal_meta; COMMIT;";
@@ -41,7 +44,7 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Line>> {
         let store = SqliteStore::open(&copy.path, SqliteOptions::default())?;
         whole.add(begun.elapsed().as_secs_f64());
         let upgrade = store.upgrade();
-        ensure!(upgrade.backup.is_some() && upgrade.removed.len() == 7, "{upgrade:?}");
+        ensure!(upgrade.backup.is_some() && upgrade.removed.len() == 12, "{upgrade:?}");
         ours.add(upgrade.changed_in.as_secs_f64());
         drop(store);
         drop(copy);
@@ -94,7 +97,7 @@ impl Copied {
 fn create(path: &Path) -> Result<()> {
     data::create(path, 1, MESSAGES)?;
     let db = data::connect(path)?;
-    db.execute_batch(TABLES)?;
+    db.execute_batch(JOURNAL)?;
     let series =
         format!("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {COPIES})");
     db.execute_batch(&format!(

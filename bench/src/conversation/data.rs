@@ -21,7 +21,7 @@ pub(super) const MESSAGE_BYTES: usize = 1024;
 const BEGINNING: i64 = 1_772_000_000;
 
 /// Part of every name: a change of what is written needs a new one.
-const GENERATION: u32 = 2;
+const GENERATION: u32 = 3;
 
 /// Where the stores are.
 pub(super) struct Data {

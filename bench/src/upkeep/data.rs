@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use headwater_testkit::large;
 
-use super::options::Options;
-
 /// Part of every name: a change of the generator or its options needs a new one.
 const GENERATION: u32 = 1;
 
@@ -27,12 +25,12 @@ pub(super) struct Data {
 
 impl Data {
     /// Makes the main database where it is not there yet.
-    pub(super) fn prepare(options: &Options) -> Result<Self> {
+    pub(super) fn prepare(gib: f64) -> Result<Self> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench-data");
         fs::create_dir_all(&folder)?;
         let folder = folder.canonicalize()?;
-        let mut data = Self { folder, main: PathBuf::new(), gib: options.gib };
-        data.main = data.made("main", &large::Options::of_bytes(bytes(options.gib)))?;
+        let mut data = Self { folder, main: PathBuf::new(), gib };
+        data.main = data.made("main", &large::Options::of_bytes(bytes(gib)))?;
         warm(&data.main)?;
         Ok(data)
     }
